@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The verifier: hunts wrong data rather than speed, and says what kind, where and under which shape
+ * of I/O, so that a driver author can act on it.
+ */
+#ifndef BENCH_VERIFY_H
+#define BENCH_VERIFY_H
+
+#include "bench/bench.h"
+#include "bench/pattern.h"
+
+enum { VERIFY_MAX_FINDINGS = 16 };
+
+struct verify_finding {
+    struct pattern_finding data;
+    const char *phase; /* "direct, depth 32", "mmap", ... */
+    uint64_t request_offset;
+    uint64_t request_bytes;
+    unsigned depth;
+    unsigned segments;
+    unsigned wrong_from_page; /* index of the request's first wrong page (page_size of the host) */
+    uint64_t count;           /* wrong blocks of this kind in this phase */
+};
+
+struct verify_report {
+    uint64_t bytes_written, bytes_checked, requests, errors;
+    uint64_t wrong_blocks;
+    unsigned finding_count; /* the first of each kind and phase */
+    struct verify_finding findings[VERIFY_MAX_FINDINGS];
+    bool incomplete;
+    char phases[1024]; /* what was done, and what was skipped and why, one a line */
+};
+
+struct verify_options {
+    const struct bench_profile *profile; /* or NULL: */
+    const char *target;
+    const char *disk_url; /* with profile; NULL: ram: */
+    struct lp_disk_opts disk;
+    struct lp_host_opts host;
+    uint64_t bytes; /* size of the tested range; 0: chosen, above 128 MiB */
+    double seconds; /* how long the random phases go on, each */
+    uint64_t seed;
+    bool destroy; /* target: may be written; else it is only read twice and compared */
+    void (*progress)(const char *sentence, void *user);
+    void *user;
+    const volatile sig_atomic_t *interrupted;
+};
+
+/* 0: done, see report->wrong_blocks; -1: could not be done, see err. */
+int verify_run(const struct verify_options *opts, struct verify_report *report,
+               struct lp_error *err);
+
+/* Two to four lines about one finding: kind, first wrong byte, address, request, from which page.
+ */
+void verify_finding_text(const struct verify_finding *f, uint32_t page_size, char *buf, size_t len);
+
+/* What bench uses for each path: writes a generation through q over [0, bytes) with requests of
+ * block_bytes at depth and reads it back, checking every request as it completes, then checks the
+ * disk itself through below (a queue on the disk that passes by the path; may be NULL). */
+int verify_path(struct lp_queue *q, struct lp_queue *below, void *arena, size_t arena_size,
+                const struct pattern *pattern, uint64_t bytes, uint64_t block_bytes, unsigned depth,
+                uint32_t page_size, uint64_t generation, const volatile sig_atomic_t *interrupted,
+                struct verify_report *report, struct lp_error *err);
+
+#endif
