@@ -76,12 +76,12 @@ static int map_and_fault(struct memory *m, bool huge, struct lp_error *err)
     if (base == MAP_FAILED)
         return lp_error_sys(err, errno, "cannot map %zu bytes of shared memory", m->size);
     m->base = base;
-    /* Collapsing holes makes huge pages at once; populating first would make small ones to copy. */
-    if (huge && collapse(base, m->size))
-        m->page_size = huge_size;
     /* Before 5.14 there is no populate; then the first touch pays, which warm-up hides. */
     if (madvise(base, m->size, MADV_POPULATE_WRITE) != 0 && errno != EINVAL)
         return lp_error_sys(err, errno, "cannot get %zu bytes of memory", m->size);
+    /* Only what is there can be collapsed, whatever the system-wide setting for shared memory. */
+    if (huge && collapse(base, m->size))
+        m->page_size = huge_size;
     return 0;
 }
 
