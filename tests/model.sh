@@ -54,10 +54,9 @@ breaks() {
 asleep="invalid end state"
 wrong="assertion violated"
 
-holds "nobody sleeps on work, no entry is lost, doubled or torn" SAFETY
-holds "the same where stores overtake each other" SAFETY -DWEAK_STORES
-holds "every run is served or ends with the driver's death" LIVENESS
-holds "every run is served where stores overtake each other" LIVENESS -DWEAK_STORES
+# What stores may do on x86 is part of what they may do with WEAK_STORES: one run shows both.
+holds "nobody sleeps on work, no entry is lost, doubled or torn" SAFETY -DWEAK_STORES
+holds "every run is served, or ends with the driver's death" LIVENESS -DWEAK_STORES
 breaks "without the producer's fence a wake-up is lost" "$asleep" -DNO_PRODUCER_FENCE
 breaks "without the consumer's fence a wake-up is lost" "$asleep" -DNO_CONSUMER_FENCE
 breaks "looking before saying so loses a wake-up" "$asleep" -DLOOK_BEFORE_SET
@@ -65,5 +64,6 @@ breaks "a sleep that does not compare loses a wake-up" "$asleep" -DBLIND_WAIT
 breaks "a sleeper that does not look at dead hangs" "$asleep" -DNO_DEAD_CHECK
 breaks "a monitor that leaves the word alone leaves a sleeper" "$asleep" -DDEATH_KEEPS_WORD
 breaks "a monitor that trusts the word leaves a sleeper" "$asleep" -DDEATH_TRUSTS_WORD
+breaks "a tail stored early still owes its wake-up" "$asleep" -DFORGOTTEN_WAKE
 breaks "a tail before its entries shows wrong entries" "$wrong" -DTAIL_FIRST
 breaks "a tail without release shows wrong entries" "$wrong" -DNO_RELEASE -DWEAK_STORES

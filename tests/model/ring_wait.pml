@@ -24,6 +24,7 @@
  *   NO_DEAD_CHECK       the sleeper does not look at `dead` after it said that it sleeps
  *   DEATH_KEEPS_WORD    the monitor wakes without clearing `sleeping`
  *   DEATH_TRUSTS_WORD   the monitor wakes only when `sleeping` is 1, as a producer does
+ *   FORGOTTEN_WAKE      no look at `sleeping` when the tail was stored early and nothing is left
  *   TAIL_FIRST          the producer stores the tail before the entries
  *   NO_RELEASE          the tail is stored without release (fails with WEAK_STORES)
  */
@@ -237,22 +238,36 @@ inline wake(me, sleeping_word, sleeper, old, k) {
 
 /* ---- the processes ---- */
 
-/* Adds entries sent+1 .. to, which the ring has room for, under one tail. */
-inline publish(me, tail_word, ring, sent, to) {
+/* Adds entries sent + 1 .. to, which the ring has room for, and wakes the peer: one fence and one
+ * look for all of them. The tail may be stored early as well, so that the peer can begin. */
+inline send(me, tail_word, ring, sent, to, published, sleeping_word, sleeper, old, k) {
 #ifdef TAIL_FIRST
     store_release(me, tail_word, to);
 #endif
     do
-    :: sent < to -> store(me, ring + sent % DEPTH, sent + 1); sent++
+    :: sent < to ->
+        store(me, ring + sent % DEPTH, sent + 1);
+        sent++;
+        if
+        :: store_release(me, tail_word, sent); published = sent
+        :: skip
+        fi
     :: sent == to -> break
     od;
-#ifndef TAIL_FIRST
-    store_release(me, tail_word, to)
+    if
+    :: published == sent
+#ifndef FORGOTTEN_WAKE
+        -> wake(me, sleeping_word, sleeper, old, k)
 #endif
+    :: published != sent ->
+        store_release(me, tail_word, sent);
+        published = sent;
+        wake(me, sleeping_word, sleeper, old, k)
+    fi
 }
 
 proctype Application() {
-    byte sent, got, tail, to, old, k;
+    byte sent, published, got, tail, to, old, k;
     byte dead;
 
     do
@@ -263,9 +278,8 @@ proctype Application() {
         :: to < REQUESTS && to - got < DEPTH -> to++
         :: skip
         fi;
-        publish(APP, SQ_TAIL, SQ, sent, to);
-        to = 0;
-        wake(APP, DRIVER_SLEEPING, DRIVER, old, k)
+        send(APP, SQ_TAIL, SQ, sent, to, published, DRIVER_SLEEPING, DRIVER, old, k);
+        to = 0
     :: !dead && sent > got ->
         wait_for(APP, CQ_TAIL, got, tail, APP_SLEEPING, dead, k);
         do
@@ -283,7 +297,7 @@ proctype Application() {
 }
 
 proctype Driver() {
-    byte seen, answered, tail, old, k;
+    byte seen, answered, published, tail, old, k;
     byte dead; /* always 0 */
 
     {
@@ -299,8 +313,7 @@ proctype Driver() {
             :: seen > answered -> break /* the rest in the next batch */
             od;
             tail = 0;
-            publish(DRIVER, CQ_TAIL, CQ, answered, seen);
-            wake(DRIVER, APP_SLEEPING, APP, old, k)
+            send(DRIVER, CQ_TAIL, CQ, answered, seen, published, APP_SLEEPING, APP, old, k)
         od
     } unless {
         killed || finished /* or the application is gone: the control socket's end of file */
