@@ -1,0 +1,133 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-2-Clause
+"""Print a table of targets: table.py FOLDER CPUS <ROWS
+
+FOLDER holds LABEL.ROUND.json, results of `lunpath bench --json` (docs/result.schema.json), or of
+`fio --output-format=json`. Each row is "what | wanted | expression", where wanted is ">= X", "<= X"
+or "-" (only shown), and the expression is over the labels of one round. It is evaluated for each
+round; the table shows the median and the range of these values.
+"""
+import json
+import pathlib
+import statistics
+import sys
+
+
+class Result:
+    """One result of lunpath bench."""
+
+    def __init__(self, data):
+        self.data = data
+        self.limits = data['limits']
+        self.notes = set()
+
+    def path(self, name=None):
+        """The path of that name, or the only one."""
+        found = [p for p in self.data['paths'] if name in (None, p['name'])]
+        if len(found) != 1:
+            raise KeyError(f'{len(found)} paths are called {name}')
+        if found[0]['verify']['wrong_blocks']:
+            self.notes.add(f'{found[0]["name"]}: WRONG BYTES, its speed means nothing')
+        return found[0]
+
+    def point(self, name, direction, depth):
+        """The measured point: a dict of all its members."""
+        path = self.path(name)
+        for point in path['points'][direction]:
+            if point['depth_asked'] == depth:
+                for flag in point['flags']:
+                    self.notes.add(f'{path["name"]} {direction} depth {depth}: {flag}')
+                return point
+        raise KeyError(f'{path["name"]} has no {direction} at depth {depth}')
+
+    def gbit(self, name, direction, depth):
+        return self.point(name, direction, depth)['gbit_per_s']
+
+    def mean(self, name, direction):
+        """Gbit/s, mean of the depths from 4 to 128."""
+        for point in self.path(name)['points'][direction]:
+            self.point(name, direction, point['depth_asked'])
+        return self.path(name)['summary'][direction]['mean_gbit_per_s']
+
+    def ns_per_io(self, name, direction, depth):
+        return 1e9 / self.point(name, direction, depth)['ios_per_s']
+
+    def syscalls_per_io(self, name, direction, depth):
+        point = self.point(name, direction, depth)
+        return point['app_syscalls_per_io'] + point['driver_syscalls_per_io']
+
+
+class Fio:
+    """One result of fio, one job."""
+
+    def __init__(self, data):
+        self.data = data
+        self.notes = set()
+
+    def gbit(self, direction):
+        return self.data['jobs'][0][direction]['bw_bytes'] * 8 / 1e9
+
+
+def load(folder):
+    """Return the rounds in order, each a dict from label to result."""
+    rounds = {}
+    for file in folder.glob('*.*.json'):
+        label, number, _ = file.name.split('.')
+        data = json.loads(file.read_text())
+        rounds.setdefault(int(number), {})[label] = (Fio if 'jobs' in data else Result)(data)
+    return [rounds[number] for number in sorted(rounds)]
+
+
+def number(value):
+    """Four significant digits, with SI letters where large."""
+    for limit, letter in ((1e9, 'G'), (1e6, 'M'), (1e4, 'k')):
+        if abs(value) >= limit:
+            return f'{value / {"G": 1e9, "M": 1e6, "k": 1e3}[letter]:.4g} {letter}'
+    return f'{value:.3f}' if abs(value) < 100 else f'{value:.4g}'
+
+
+def verdict(wanted, values):
+    """yes or no for the median, with a question mark when the rounds do not agree."""
+    if wanted == '-':
+        return ''
+    sign, bound = wanted.split()
+    good = [v >= float(bound) if sign == '>=' else v <= float(bound) for v in values]
+    median = statistics.median(values)
+    met = median >= float(bound) if sign == '>=' else median <= float(bound)
+    return ('yes' if met else 'no') + ('' if len(set(good)) == 1 else ' ?')
+
+
+def wanted_text(wanted):
+    return wanted if wanted == '-' else f'{wanted.split()[0]} {number(float(wanted.split()[1]))}'
+
+
+def print_machine(rounds, cpus):
+    first = next((r for r in rounds[0].values() if isinstance(r, Result)), None)
+    env = first.data['environment']
+    print(f'{env["cpu_model"]}, {env["cpus_online"]} CPUs, allowed {cpus}; Linux {env["kernel"]}; '
+          f'virtual machine: {env["virtual_machine"]}; governor {env["governor"]}; '
+          f'load {env["load_1min"]:.2f}')
+    for label, result in rounds[0].items():
+        if isinstance(result, Result):
+            print(f'{label}: {result.data["environment"]["placement"]}')
+    print(f'{len(rounds)} rounds, taking turns; median and range of each round\'s value\n')
+
+
+def main(folder, cpus):
+    rounds = load(pathlib.Path(folder))
+    rows = [[cell.strip() for cell in line.split('|')] for line in sys.stdin if line.strip()]
+    width = max(len(row[0]) for row in rows)
+    print_machine(rounds, cpus)
+    print(f'{"target":{width}}  {"wanted":>9}  {"measured":>9}  {"range":19}  met')
+    for what, wanted, expression in rows:
+        code = compile(expression, what, 'eval')
+        values = [eval(code, {}, dict(names)) for names in rounds]  # rows come from our scripts
+        spread = f'{number(min(values))} .. {number(max(values))}'
+        print(f'{what:{width}}  {wanted_text(wanted):>9}  {number(statistics.median(values)):>9}  '
+              f'{spread:19}  {verdict(wanted, values)}')
+    notes = sorted({note for names in rounds for result in names.values() for note in result.notes})
+    print(*[f'note: {note}' for note in notes], sep='\n')
+
+
+if __name__ == '__main__':
+    main(*sys.argv[1:])
