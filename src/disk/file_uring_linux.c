@@ -234,9 +234,11 @@ static int uring_poll(struct lp_queue *head, uint64_t wait_ns)
 {
     struct uring_queue *q = (struct uring_queue *)head;
 
-    uring_kick(head);
     if (q->out > 0)
         reap(q);
+    /* A wait sends as well, so that there is one system call and not two. */
+    if (q->ready.first || wait_ns == 0)
+        uring_kick(head);
     /* A short transfer may have gone on, so that there is still nothing after one wait. */
     while (!q->ready.first && q->out > 0 && wait_ns > 0) {
         bool more = wait_for_one(q, wait_ns);
@@ -251,6 +253,8 @@ static void uring_close(struct lp_queue *head)
 {
     struct uring_queue *q = (struct uring_queue *)head;
 
+    /* The kernel ends a ring later, and would hold a device's exclusive open until then. */
+    io_uring_unregister_files(&q->ring);
     io_uring_queue_exit(&q->ring);
     free(q);
 }

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* What can be said about a disk before it is used, and what only one kind of disk does. */
+#ifndef LP_PORTABLE
+#define _GNU_SOURCE /* for leases */
+#endif
 #include "disk_helpers.h"
 
 #include <fcntl.h>
@@ -243,6 +246,29 @@ static void the_odd_end_of_a_file_is_not_part_of_the_disk(void **state)
     unlink(path);
 }
 
+/* A lease is only given on a file that nobody has open. */
+static bool nobody_has_it_open(const char *path)
+{
+#ifdef F_SETLEASE
+    int fd = open(path, O_RDONLY);
+    int r = fcntl(fd, F_SETLEASE, F_WRLCK);
+    close(fd);
+    return r == 0;
+#else
+    return access(path, R_OK) != 0; /* false: cannot be told here */
+#endif
+}
+
+static void check_read(struct lp_queue *q, bool uring, const char *path)
+{
+    char *buf = aligned_memory(4096);
+
+    (void)uring;
+    assert_int_equal(lp_queue_read(q, 0, buf, 4096), 0);
+    assert_false(nobody_has_it_open(path));
+    free(buf);
+}
+
 /* Opens the file as every engine can and calls back. */
 static void with_each_engine(const char *url,
                              void (*check)(struct lp_queue *, bool uring, const char *path),
@@ -266,6 +292,8 @@ static void with_each_engine(const char *url,
         check(q, !(i & 1), path);
         lp_queue_close(q);
         lp_disk_close(disk);
+        if (check == check_read)
+            assert_true(nobody_has_it_open(path));
     }
 }
 
@@ -355,6 +383,22 @@ static void requests_are_sent_together_by_kick(void **state)
     unlink(path);
 }
 
+/* Or a device that was just left could not be mounted. */
+static void a_closed_disk_holds_its_file_no_longer(void **state)
+{
+    char path[64], url[80];
+
+    (void)state;
+    close(temporary_file(path, 1 << 20));
+    if (!nobody_has_it_open(path)) {
+        unlink(path);
+        skip(); /* no leases on this system */
+    }
+    snprintf(url, sizeof url, "file:%s", path);
+    with_each_engine(url, check_read, path);
+    unlink(path);
+}
+
 static void direct_io_that_a_file_system_refuses_is_explained(void **state)
 {
     struct lp_disk_opts opts = LP_DISK_OPTS_DEFAULT;
@@ -397,6 +441,7 @@ int main(void)
         cmocka_unit_test(the_odd_end_of_a_file_is_not_part_of_the_disk),
         cmocka_unit_test(reading_a_file_that_has_shrunk_is_an_error),
         cmocka_unit_test(requests_are_sent_together_by_kick),
+        cmocka_unit_test(a_closed_disk_holds_its_file_no_longer),
         cmocka_unit_test(direct_io_that_a_file_system_refuses_is_explained),
         cmocka_unit_test(a_file_that_may_not_be_written_can_be_read),
     };
