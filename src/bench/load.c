@@ -297,6 +297,7 @@ int load_run(struct lp_queue *q, const struct load_options *opts, struct load_re
         .result = result,
         .first_block = opts->offset / opts->block_bytes,
         .blocks = opts->length / opts->block_bytes,
+        .next_block = opts->start / opts->block_bytes % (opts->length / opts->block_bytes),
         .rng = {opts->seed},
         .read_threshold = ((uint64_t)opts->read_percent << 32) / 100,
     };

@@ -29,6 +29,7 @@ struct load_options {
     uint64_t block_bytes;  /* of each request */
     uint64_t offset;       /* bytes: the range of the disk that is used, in whole blocks */
     uint64_t length;
+    uint64_t start; /* sequential: bytes from offset where it begins; it wraps at length */
     unsigned depth;
     /* Memory. by_address: the request at disk offset o uses arena + o, and the arena covers the
      * range; so WRITE sends what belongs there and READ can be checked afterwards. Else slot i uses

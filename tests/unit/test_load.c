@@ -346,6 +346,25 @@ static void sequential_goes_round_in_order(void **state)
     assert_true(s.per_block[0] >= 9 && s.per_block[BLOCKS - 1] >= 9);
 }
 
+static void sequential_begins_where_it_is_told_to(void **state)
+{
+    struct fake_queue f;
+    struct seen s;
+    (void)state;
+    fake_init(&f, 1, 100 * us);
+    watch(&f, &s);
+    struct load_options o = options(&f);
+    o.start = (uint64_t)BLOCK * (BLOCKS + 1000); /* also behind the end */
+    o.run_ns = 10 * ms;
+    free(run(&f, &o));
+
+    assert_true(s.sequential);
+    assert_int_equal(s.per_block[999], 0);
+    assert_int_equal(s.per_block[1000], 1);
+    assert_int_equal(s.per_block[0], 1); /* round the end */
+    assert_int_equal(s.per_block[200], 0);
+}
+
 static void random_reaches_every_block_and_follows_the_seed(void **state)
 {
     struct fake_queue f;
@@ -584,6 +603,7 @@ int main(void)
         cmocka_unit_test(a_driver_that_is_gone_ends_the_run_with_what_was_measured),
         cmocka_unit_test(a_driver_that_is_restarted_continues_the_run),
         cmocka_unit_test(sequential_goes_round_in_order),
+        cmocka_unit_test(sequential_begins_where_it_is_told_to),
         cmocka_unit_test(random_reaches_every_block_and_follows_the_seed),
         cmocka_unit_test(a_mix_keeps_its_share),
         cmocka_unit_test(requests_use_the_memory_of_their_address),
