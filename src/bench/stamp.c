@@ -14,6 +14,7 @@ int stamp_open(struct stamp *s, struct lp_error *err)
     uint64_t pieces = PIECE / s->block_bytes;
     void *buffer = NULL;
 
+    s->generation = 1;
     s->buffer_bytes = (pieces ? pieces : 1) * s->block_bytes;
     s->touched = calloc(s->bytes / s->block_bytes, 1);
     if (!s->touched || posix_memalign(&buffer, BUFFER_ALIGN, s->buffer_bytes) != 0) {
