@@ -26,13 +26,11 @@ void points_begin(struct points_acc *acc, unsigned depth_asked)
     histogram_reset(&acc->latency);
 }
 
-void points_add(struct points_acc *acc, const struct load_result *load,
-                const struct lp_host_stats *before, const struct lp_host_stats *after)
+static struct points_run make_run(const struct load_result *load,
+                                  const struct lp_host_stats *before,
+                                  const struct lp_host_stats *after)
 {
-    if (acc->runs == RESULT_MAX_RUNS)
-        return;
-    histogram_merge(&acc->latency, &load->latency);
-    acc->run[acc->runs++] = (struct points_run){
+    return (struct points_run){
         .gbit_per_s = units_gbit_per_s(load->bytes, load->window_ns),
         .ios_per_s = units_per_second((double)load->requests, load->window_ns),
         .seconds = (double)load->window_ns / 1e9,
@@ -52,6 +50,20 @@ void points_add(struct points_acc *acc, const struct load_result *load,
         .app_syscalls = after->app_syscalls - before->app_syscalls,
         .driver_syscalls = after->driver_syscalls - before->driver_syscalls,
     };
+}
+
+void points_add(struct points_acc *acc, const struct load_result *load,
+                const struct lp_host_stats *before, const struct lp_host_stats *after)
+{
+    struct points_run run = make_run(load, before, after);
+
+    if (load->lost) {
+        acc->cut = run;
+        acc->cut_errors += load->errors;
+    } else if (acc->runs < RESULT_MAX_RUNS) {
+        histogram_merge(&acc->latency, &load->latency);
+        acc->run[acc->runs++] = run;
+    }
 }
 
 static int compare_doubles(const void *a, const void *b)
@@ -144,19 +156,31 @@ static void fill_latency(const struct histogram *h, struct result_point *p)
     p->lat_ns_max = h->max;
 }
 
-void points_finish(const struct points_acc *acc, const struct points_context *ctx,
-                   struct result_point *point)
+static void finish(const struct points_acc *acc, const struct points_context *ctx,
+                   uint64_t cut_errors, struct result_point *point)
 {
-    memset(point, 0, sizeof *point);
-    point->depth_asked = acc->depth_asked;
-    if (acc->runs == 0)
-        return;
     point->measured = true;
     point->runs = acc->runs;
     fill_rates(acc, point);
     fill_costs(acc, point);
     fill_latency(&acc->latency, point);
+    point->errors += cut_errors;
     point->flags = points_flags(acc, ctx, point);
+}
+
+void points_finish(const struct points_acc *acc, const struct points_context *ctx,
+                   struct result_point *point)
+{
+    memset(point, 0, sizeof *point);
+    point->depth_asked = acc->depth_asked;
+    if (acc->runs > 0) {
+        finish(acc, ctx, acc->cut_errors, point);
+    } else if (acc->cut_errors > 0) {
+        struct points_acc only = *acc;
+        only.runs = 1;
+        only.run[0] = acc->cut;
+        finish(&only, ctx, acc->cut_errors - acc->cut.errors, point);
+    }
 }
 
 /* The shortest run decides, and the fewest requests: a median would hide them. */

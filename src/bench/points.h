@@ -24,6 +24,8 @@ struct points_acc {
     unsigned depth_asked;
     unsigned runs;
     struct points_run run[RESULT_MAX_RUNS];
+    struct points_run cut; /* the last run that the loss of the driver ended; */
+    uint64_t cut_errors;   /* errors of all of those */
     struct histogram latency;
 };
 
@@ -37,7 +39,8 @@ struct points_context {
 
 void points_begin(struct points_acc *acc, unsigned depth_asked);
 
-/* Adds a run, with what the host counted before and after it. Not more than RESULT_MAX_RUNS. */
+/* Adds a run, with what the host counted before and after it. Not more than RESULT_MAX_RUNS. Of a
+ * run that the driver's loss ended, only the errors count, unless there is no other. */
 void points_add(struct points_acc *acc, const struct load_result *load,
                 const struct lp_host_stats *before, const struct lp_host_stats *after);
 

@@ -347,6 +347,35 @@ static void io_errors_are_flagged_and_summed(void **state)
     assert_int_equal(flags_of(begin(), load, &stats), RESULT_IO_ERRORS);
 }
 
+static void a_run_that_the_driver_s_loss_ended_counts_with_its_errors_only(void **state)
+{
+    struct lp_host_stats stats = good_stats();
+    struct load_result *lost = good_load();
+    struct fixture *f = begin();
+    (void)state;
+    lost->lost = true;
+    lost->errors = 8;
+    lost->bytes = mib;
+    lost->total_bytes = 2 * mib;
+    lost->requests = 1;
+    add(f, lost, &stats);
+    points_finish(&f->acc, &f->ctx, &f->point); /* the only one: better than nothing */
+    assert_true(f->point.measured);
+    assert_int_equal(f->point.runs, 1);
+    assert_int_equal(f->point.errors, 8);
+    assert_int_equal(f->point.flags & RESULT_IO_ERRORS, RESULT_IO_ERRORS);
+    add_rate(f, 1000);
+    add(f, lost, &stats);
+    points_finish(&f->acc, &f->ctx, &f->point);
+    assert_int_equal(f->point.runs, 1);
+    assert_true(f->point.gbit_per_s == units_gbit_per_s(1000 * mib, second));
+    assert_int_equal(f->point.bytes_top, 1200 * mib);
+    assert_int_equal(f->point.errors, 16);
+    assert_int_equal(f->point.flags, RESULT_IO_ERRORS);
+    free(lost);
+    free(f);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -367,6 +396,7 @@ int main(void)
         cmocka_unit_test(bytes_at_the_disk_are_compared_with_bytes_at_the_top),
         cmocka_unit_test(faster_than_the_machine_is_flagged),
         cmocka_unit_test(io_errors_are_flagged_and_summed),
+        cmocka_unit_test(a_run_that_the_driver_s_loss_ended_counts_with_its_errors_only),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
