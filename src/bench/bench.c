@@ -16,11 +16,15 @@
 
 enum { BELOW_DEPTH = 1 };
 static const double limits_s = 2;
-static const double brief_run_s = 0.1;
 
 bool bench_stopped(const struct bench *b)
 {
     return b->opts->interrupted && *b->opts->interrupted;
+}
+
+bool bench_brief(const struct bench *b)
+{
+    return b->opts->seconds < 0.1;
 }
 
 /* ---- progress ---- */
@@ -152,7 +156,7 @@ static int measure_limits(struct bench *b, struct lp_error *err)
     uint64_t bytes = b->plan.working_set_bytes;
     struct limits_options opts = {.bytes = quarter && bytes > quarter ? quarter : bytes,
                                   .small_pages = b->opts->host.small_pages,
-                                  .brief = b->opts->seconds < brief_run_s,
+                                  .brief = bench_brief(b),
                                   .first_cpu = b->plan.app_cpu,
                                   .second_cpu = b->plan.driver_cpu,
                                   .interrupted = b->opts->interrupted};

@@ -34,6 +34,7 @@ struct bench {
 };
 
 bool bench_stopped(const struct bench *b);
+bool bench_brief(const struct bench *b); /* the whole is to take seconds: side work is short too */
 
 /* Tells the caller where we are; ahead_s: of the step that runs. */
 void bench_progress(struct bench *b, double ahead_s);

@@ -12,7 +12,6 @@
 enum { VERIFY_DEPTH = 32, MAX_QUEUES = 64 };
 static const uint64_t verify_bytes = (uint64_t)64 << 20;
 static const uint64_t verify_bytes_brief = (uint64_t)16 << 20;
-static const double brief_run_s = 0.1;
 
 struct path {
     struct bench *b;
@@ -247,7 +246,7 @@ static void take_verify_report(struct result_verify *v, const struct verify_repo
 
 static uint64_t verified_range(const struct bench *b)
 {
-    uint64_t bytes = b->opts->seconds < brief_run_s ? verify_bytes_brief : verify_bytes;
+    uint64_t bytes = bench_brief(b) ? verify_bytes_brief : verify_bytes;
     uint64_t block = b->opts->block_bytes;
 
     if (bytes > b->plan.working_set_bytes)

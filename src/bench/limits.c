@@ -4,6 +4,7 @@
 #include "base/clock.h"
 #include "base/copy.h"
 #include "base/cpu.h"
+#include "base/median.h"
 #include "base/memory.h"
 #include "base/rng.h"
 #include "bench/load.h"
@@ -180,13 +181,6 @@ static void measure_all_cpus(const struct limits_options *opts, const struct are
 
 /* ---- small things ---- */
 
-static int compare_doubles(const void *a, const void *b)
-{
-    double x = *(const double *)a, y = *(const double *)b;
-
-    return (x > y) - (x < y);
-}
-
 /* 4 KiB from and to anywhere in the working set, as a random request has it. */
 static double measure_small_copy(const struct limits_options *opts, const struct arenas *a)
 {
@@ -207,8 +201,7 @@ static double measure_small_copy(const struct limits_options *opts, const struct
         times[count++] = (double)(t - last) / BATCH;
         last = t;
     }
-    qsort(times, count, sizeof times[0], compare_doubles);
-    return times[count / 2];
+    return median_of(times, count);
 }
 
 /* A queue that does nothing: what the load costs on top of it is the tool's own. */

@@ -7,13 +7,13 @@
 #define _GNU_SOURCE
 #include "base/clock.h"
 #include "base/cpu.h"
+#include "base/median.h"
 #include "bench/limits.h"
 
 #include <errno.h>
 #include <linux/futex.h>
 #include <signal.h>
 #include <stdatomic.h>
-#include <stdlib.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
@@ -90,13 +90,6 @@ static _Noreturn void answer_for_ever(struct pair *pair, enum manner manner, int
             say(manner, &pair->pong, ++last);
 }
 
-static int compare_doubles(const void *a, const void *b)
-{
-    double x = *(const double *)a, y = *(const double *)b;
-
-    return (x > y) - (x < y);
-}
-
 /* Median over batches, in nanoseconds a round trip, until the time is over; 0: the other side does
  * not answer. */
 static double measure(struct pair *pair, enum manner manner, unsigned batch, uint64_t ns,
@@ -117,10 +110,7 @@ static double measure(struct pair *pair, enum manner manner, unsigned batch, uin
         batches[count++] = (double)(t - last) / batch;
         last = t;
     }
-    if (count == 0)
-        return 0;
-    qsort(batches, count, sizeof batches[0], compare_doubles);
-    return batches[count / 2];
+    return median_of(batches, count);
 }
 
 static double round_trip(const struct limits_options *opts, enum manner manner, int cpu_here,

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "bench/points.h"
 
+#include "base/median.h"
 #include "bench/units.h"
 
 #include <stddef.h>
-#include <stdlib.h>
 #include <string.h>
 
 static const double gib = 1 << 30;
@@ -66,23 +66,14 @@ void points_add(struct points_acc *acc, const struct load_result *load,
     }
 }
 
-static int compare_doubles(const void *a, const void *b)
-{
-    double x = *(const double *)a, y = *(const double *)b;
-
-    return (x > y) - (x < y);
-}
-
 /* Over the runs, of the double at member_offset in each. */
 static double median(const struct points_acc *acc, size_t member_offset)
 {
     double values[RESULT_MAX_RUNS];
-    unsigned n = acc->runs;
 
-    for (unsigned i = 0; i < n; i++)
+    for (unsigned i = 0; i < acc->runs; i++)
         values[i] = *(const double *)((const char *)&acc->run[i] + member_offset);
-    qsort(values, n, sizeof values[0], compare_doubles);
-    return n % 2 ? values[n / 2] : (values[n / 2 - 1] + values[n / 2]) / 2;
+    return median_of(values, acc->runs);
 }
 
 static void fill_rates(const struct points_acc *acc, struct result_point *p)
