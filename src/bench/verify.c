@@ -243,7 +243,7 @@ static int choose_range(const struct verify_options *o, const struct lp_disk *di
                         struct lp_error *err)
 {
     const struct lp_limits *limits = lp_disk_limits(disk);
-    const uint64_t most = memory_bytes() * 8; /* the notes take a hundredth of the range */
+    const uint64_t most = memory_bytes() * 8; /* the notes take a 50th of the range */
     char text[32];
 
     pattern->seed = o->seed;

@@ -14,7 +14,9 @@ enum { VERIFY_MAX_FINDINGS = 16 };
 struct verify_finding {
     struct pattern_finding data; /* expected_generation 0: nothing was known, two READs differ */
     const char *phase; /* "sequential, depth 32", "mmap reads what direct wrote", ...; a literal */
-    bool untouched;    /* the READ left the wrong bytes of its buffer as they were before it */
+    bool
+        torn_request; /* TORN between the blocks of one WRITE: this one is old, an earlier is not */
+    bool untouched;   /* the READ left the wrong bytes of its buffer as they were before it */
     uint64_t request_offset;
     uint64_t request_bytes;
     unsigned depth;

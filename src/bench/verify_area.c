@@ -20,6 +20,7 @@ struct state {
     uint64_t cursor[2]; /* blocks from w->first: of READ, WRITE */
     bool turn;          /* STRIPES: whose turn it is */
     uint64_t jobs;
+    uint32_t write_id;
     unsigned depth;
     struct verify_job *active; /* by slot; length 0: none */
     uint32_t *low;             /* REWRITE: by slot, each block's acked at the start of its READ */
@@ -31,8 +32,9 @@ int verify_area_init(struct verify_area *a, const struct pattern *p, uint64_t by
 {
     *a = (struct verify_area){.pattern = p, .base = base, .blocks = bytes / p->unit};
     a->acked = calloc(a->blocks ? a->blocks : 1, sizeof *a->acked);
+    a->written_by = calloc(a->blocks ? a->blocks : 1, sizeof *a->written_by);
     a->writing = calloc(a->blocks ? a->blocks : 1, sizeof *a->writing);
-    if (a->acked && a->writing)
+    if (a->acked && a->written_by && a->writing)
         return 0;
     verify_area_free(a);
     return lp_error_sys(err, ENOMEM, "notes on %llu blocks; verify a smaller range",
@@ -42,9 +44,72 @@ int verify_area_init(struct verify_area *a, const struct pattern *p, uint64_t by
 void verify_area_free(struct verify_area *a)
 {
     free(a->acked);
+    free(a->written_by);
     free(a->writing);
-    a->acked = NULL;
-    a->writing = NULL;
+    *a = (struct verify_area){.acked = NULL};
+}
+
+/* One wrong block. When an earlier block of the same WRITE is right, that WRITE is torn. */
+static void note_block(struct verify_log *log, const struct verify_shape *shape,
+                       const uint8_t *block, struct pattern_finding *f, bool begun)
+{
+    const bool torn = begun && f->fault == PATTERN_STALE;
+
+    if (torn)
+        f->fault = PATTERN_TORN;
+    verify_note(log, shape, f, block, torn);
+}
+
+/* Something is wrong in these blocks: which? */
+static void check_each(const struct verify_area *a, struct verify_log *log,
+                       const struct verify_shape *shape, const uint8_t *data, uint64_t first,
+                       uint64_t count)
+{
+    const struct pattern *p = a->pattern;
+    struct pattern_finding f;
+    uint32_t right = 0; /* the WRITE that the last right block is of */
+
+    for (uint64_t i = 0; i < count; i++) {
+        const uint64_t at = first + i;
+        const uint8_t *block = data + i * p->unit;
+        if (a->acked[at] == 0)
+            continue;
+        if (pattern_check(p, block, p->unit, at * p->unit, a->base + a->acked[at], &f) == 0)
+            right = a->written_by[at];
+        else
+            note_block(log, shape, block, &f, right == a->written_by[at]);
+    }
+}
+
+void verify_area_check(const struct verify_area *a, struct verify_log *log,
+                       const struct verify_shape *shape, const uint8_t *data, uint64_t first,
+                       uint64_t count)
+{
+    const uint64_t unit = a->pattern->unit;
+    const uint32_t *acked = a->acked + first;
+    uint64_t wrong = 0;
+
+    for (uint64_t i = 0, end; i < count; i = end) {
+        end = i + 1;
+        while (end < count && acked[end] == acked[i])
+            end++;
+        if (acked[i] == 0)
+            continue;
+        log->report->bytes_checked += (end - i) * unit;
+        wrong += pattern_check(a->pattern, data + i * unit, (end - i) * unit, (first + i) * unit,
+                               a->base + acked[i], NULL);
+    }
+    if (wrong)
+        check_each(a, log, shape, data, first, count);
+}
+
+void verify_area_wrote(struct verify_area *a, uint64_t first, uint64_t count, uint32_t id)
+{
+    for (uint64_t i = first; i < first + count; i++) {
+        a->acked[i]++;
+        a->written_by[i] = id;
+        a->writing[i] = 0;
+    }
 }
 
 /* ---- which blocks ---- */
@@ -200,7 +265,7 @@ static void check_between(const struct state *s, const struct verify_shape *shap
     bool between =
         f.found_address == offset && f.found_generation >= low && f.found_generation <= high;
     if (f.fault != PATTERN_TORN || !between)
-        verify_note(s->w->log, shape, &f, block);
+        verify_note(s->w->log, shape, &f, block, false);
 }
 
 static void check(void *user, const struct verify_job *job, const struct verify_shape *shape,
@@ -209,40 +274,37 @@ static void check(void *user, const struct verify_job *job, const struct verify_
     const struct state *s = user;
     const struct verify_area *a = s->w->area;
     const uint64_t unit = a->pattern->unit, first = job->offset / unit, count = job->length / unit;
-    const uint32_t *acked = a->acked + first, *low = acked;
+    const uint32_t *acked = a->acked + first;
+    const uint8_t *writing = a->writing + first;
+    const uint32_t *low = s->low ? s->low + job->slot * s->low_blocks : acked;
 
-    if (s->low)
-        low = s->low + job->slot * s->low_blocks;
     for (uint64_t i = 0, end; i < count; i = end) {
-        uint32_t high = acked[i] + a->writing[first + i];
-        end = i + 1;
-        if (low[i] == 0)
-            continue;
-        if (low[i] != high) {
-            check_between(s, shape, data + i * unit, (first + i) * unit, a->base + low[i],
-                          a->base + high);
+        for (end = i; end < count && low[end] == acked[end] && !writing[end];)
+            end++;
+        if (end > i) {
+            verify_area_check(a, s->w->log, shape, data + i * unit, first + i, end - i);
             continue;
         }
-        while (end < count && low[end] == low[i] && acked[end] + a->writing[first + end] == high)
-            end++;
-        verify_blocks(s->w->log, shape, data + i * unit, (end - i) * unit, (first + i) * unit,
-                      a->base + high);
+        if (low[i] != 0)
+            check_between(s, shape, data + i * unit, (first + i) * unit, a->base + low[i],
+                          a->base + acked[i] + writing[i]);
+        end = i + 1;
     }
 }
 
 static void ended(void *user, const struct verify_job *job, int status)
 {
     struct state *s = user;
-    const struct verify_area *a = s->w->area;
-    const uint64_t unit = a->pattern->unit, first = job->offset / unit;
+    struct verify_area *a = s->w->area;
+    const uint64_t first = job->offset / a->pattern->unit, count = job->length / a->pattern->unit;
 
     s->active[job->slot].length = 0;
     if (job->op != LP_WRITE)
         return;
-    for (uint64_t i = first; i < first + job->length / unit; i++) {
-        a->acked[i] = status == 0 ? a->acked[i] + 1 : 0;
-        a->writing[i] = 0;
-    }
+    if (status == 0)
+        verify_area_wrote(a, first, count, ++s->write_id);
+    else
+        memset(a->acked + first, 0, count * sizeof *a->acked); /* nobody knows */
 }
 
 int verify_work_run(const struct verify_work *w, struct lp_error *err)

@@ -85,6 +85,7 @@ static void map_window(struct verify_map *m, bool write, struct verify_area *a,
 {
     const uint32_t unit = a->pattern->unit;
     const size_t length = m->bytes - at < WINDOW ? m->bytes - at : WINDOW;
+    const uint64_t first = at / unit, count = length / unit;
     const struct verify_shape shape = {at, length, 1, 1};
     int status = verify_map_populate(m, at, length);
 
@@ -93,15 +94,14 @@ static void map_window(struct verify_map *m, bool write, struct verify_area *a,
         verify_error(log, write ? LP_WRITE : LP_READ, &shape, status);
         return;
     }
-    for (size_t i = at; i < at + length; i += unit) {
-        uint32_t *acked = &a->acked[i / unit];
-        if (write)
-            pattern_fill(a->pattern, m->base + i, unit, i, a->base + ++*acked);
-        else if (*acked)
-            verify_blocks(log, &shape, m->base + i, unit, i, a->base + *acked);
+    if (!write) {
+        verify_area_check(a, log, &shape, m->base + at, first, count);
+        return;
     }
-    if (write)
-        log->report->bytes_written += length;
+    for (uint64_t i = first; i < first + count; i++)
+        pattern_fill(a->pattern, m->base + i * unit, unit, i * unit, a->base + a->acked[i] + 1);
+    verify_area_wrote(a, first, count, (uint32_t)rng_mix(at + a->acked[first]));
+    log->report->bytes_written += length;
 }
 
 /* Every other window forwards, then the others backwards. */

@@ -52,13 +52,9 @@ void verify_begin(struct verify_log *log, const char *phase);
 void verify_error(struct verify_log *log, enum lp_op op, const struct verify_shape *shape,
                   int status);
 
-/* Notes one wrong block, whose `unit` bytes are at data. */
+/* Notes one wrong block of pattern->unit bytes. torn_request: see struct verify_finding. */
 void verify_note(struct verify_log *log, const struct verify_shape *shape,
-                 const struct pattern_finding *f, const uint8_t *block);
-
-/* Checks whole blocks of the pattern against one generation and notes what is wrong. */
-void verify_blocks(struct verify_log *log, const struct verify_shape *shape, const uint8_t *data,
-                   size_t length, uint64_t offset, uint64_t generation);
+                 const struct pattern_finding *f, const uint8_t *block, bool torn_request);
 
 /* Adds what another thread's log found. */
 void verify_merge(struct verify_report *into, const struct verify_report *from);
@@ -107,12 +103,21 @@ struct verify_area {
     uint64_t base;
     uint64_t blocks; /* of pattern->unit bytes, from disk offset 0 */
     uint32_t *acked;
+    uint32_t *written_by; /* the WRITE that did it, by a number of its own: is it torn? */
     uint8_t *writing;
 };
 
 int verify_area_init(struct verify_area *a, const struct pattern *p, uint64_t bytes, uint64_t base,
                      struct lp_error *err);
 void verify_area_free(struct verify_area *a);
+
+/* Checks blocks that nobody is writing and notes what is wrong. */
+void verify_area_check(const struct verify_area *a, struct verify_log *log,
+                       const struct verify_shape *shape, const uint8_t *data, uint64_t first,
+                       uint64_t count);
+
+/* These blocks were written with their next generation by the WRITE of that number. */
+void verify_area_wrote(struct verify_area *a, uint64_t first, uint64_t count, uint32_t id);
 
 enum verify_order {
     VERIFY_WRITE_ALL, /* in order, each block once */

@@ -67,7 +67,7 @@ static struct verify_finding *find(struct verify_report *report, const struct ve
     for (unsigned i = 0; i < report->finding_count; i++) {
         struct verify_finding *f = &report->findings[i];
         if (f->data.fault == like->data.fault && f->untouched == like->untouched &&
-            strcmp(f->phase, like->phase) == 0)
+            f->torn_request == like->torn_request && strcmp(f->phase, like->phase) == 0)
             return f;
     }
     if (report->finding_count == VERIFY_MAX_FINDINGS)
@@ -89,11 +89,12 @@ static bool left_untouched(const struct pattern_finding *f, const uint8_t *block
 }
 
 void verify_note(struct verify_log *log, const struct verify_shape *shape,
-                 const struct pattern_finding *f, const uint8_t *block)
+                 const struct pattern_finding *f, const uint8_t *block, bool torn_request)
 {
     struct verify_finding like = {
         .data = *f,
         .phase = log->phase,
+        .torn_request = torn_request,
         .untouched = left_untouched(f, block, log->pattern->unit),
         .request_offset = shape->offset,
         .request_bytes = shape->bytes,
@@ -107,20 +108,6 @@ void verify_note(struct verify_log *log, const struct verify_shape *shape,
     log->report->wrong_blocks++;
     if (mine)
         mine->count++;
-}
-
-void verify_blocks(struct verify_log *log, const struct verify_shape *shape, const uint8_t *data,
-                   size_t length, uint64_t offset, uint64_t generation)
-{
-    const struct pattern *p = log->pattern;
-    struct pattern_finding f;
-
-    log->report->bytes_checked += length;
-    if (pattern_check(p, data, length, offset, generation, NULL) == 0)
-        return;
-    for (size_t at = 0; at < length; at += p->unit)
-        if (pattern_check(p, data + at, p->unit, offset + at, generation, &f))
-            verify_note(log, shape, &f, data + at);
 }
 
 void verify_merge(struct verify_report *into, const struct verify_report *from)
@@ -164,6 +151,13 @@ static void say_held(const struct verify_finding *f, char *buf, size_t len)
                  generation);
         return;
     case PATTERN_TORN:
+        if (f->torn_request) {
+            snprintf(buf, len,
+                     "is old, though an earlier block of the same WRITE is right; "
+                     "generation %llu was expected",
+                     expected);
+            return;
+        }
         snprintf(buf, len, "holds in part the data of offset %llu, generation %llu %s", from, found,
                  generation);
         return;

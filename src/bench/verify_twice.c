@@ -62,7 +62,7 @@ static void compare(struct twice *t, const struct verify_shape *shape, const uin
         if (memcmp(first + at, data + at, unit) == 0)
             continue;
         f.fault = name_difference(first + at, data + at, unit, &f);
-        verify_note(t->log, shape, &f, data + at);
+        verify_note(t->log, shape, &f, data + at, false);
     }
 }
 

@@ -28,6 +28,7 @@ enum fault {
     MISDIRECTED_READ,  /* from the place beside */
     MISDIRECTED_WRITE, /* to the place beside */
     TORN_WRITE,        /* ends in the middle of a block */
+    TORN_REQUEST,      /* the last block is not written */
     ZEROS,
     FLIP,
     LATER_PAGES, /* from the second page on another place's data */
@@ -113,13 +114,19 @@ static void do_write(struct memory_queue *q, struct lp_request *req, enum fault 
     if (fault == STALE_WRITE || fault == WRITE_ERROR)
         return;
     memcpy(q->before + to, q->memory + to, req->length);
-    move(req, q->memory + to, fault == TORN_WRITE ? req->length - 301 : req->length);
+    uint64_t bytes = req->length;
+    if (fault == TORN_WRITE)
+        bytes -= 301;
+    if (fault == TORN_REQUEST && bytes >= 1024)
+        bytes -= 512;
+    move(req, q->memory + to, bytes);
 }
 
 static bool due(struct memory_queue *q, const struct lp_request *req)
 {
     const bool of_write = q->fault == STALE_WRITE || q->fault == MISDIRECTED_WRITE ||
-                          q->fault == TORN_WRITE || q->fault == WRITE_ERROR;
+                          q->fault == TORN_WRITE || q->fault == TORN_REQUEST ||
+                          q->fault == WRITE_ERROR;
 
     if (of_write != (req->op == LP_WRITE) || (q->fault == LATER_PAGES && req->length <= PAGE))
         return false;
@@ -361,9 +368,23 @@ static void a_write_that_ends_within_a_block_is_torn(void **state)
     start(&b, 512, TORN_WRITE, 150);
     assert_int_equal(run_path(&b), 0);
     const struct verify_finding *f = find(&b, PATTERN_TORN, PATTERN_ZEROS);
+    assert_false(f->torn_request);
     assert_int_equal(f->data.first_wrong, 512 - 301);
     assert_int_equal(f->data.found_address, f->data.block_offset);
     assert_int_equal(f->data.found_generation, GENERATION);
+    end(&b);
+}
+
+static void a_write_of_which_only_some_blocks_arrived_is_torn(void **state)
+{
+    struct bench b;
+
+    (void)state;
+    start(&b, 512, TORN_REQUEST, 50);
+    assert_int_equal(run_path(&b), 0);
+    const struct verify_finding *f = find(&b, PATTERN_TORN, PATTERN_STALE);
+    assert_true(f->torn_request);
+    assert_int_equal(f->data.found_address, f->data.block_offset);
     end(&b);
 }
 
@@ -648,6 +669,7 @@ int main(void)
         cmocka_unit_test(a_read_from_the_place_beside_is_misdirected),
         cmocka_unit_test(a_write_to_the_place_beside_is_misdirected),
         cmocka_unit_test(a_write_that_ends_within_a_block_is_torn),
+        cmocka_unit_test(a_write_of_which_only_some_blocks_arrived_is_torn),
         cmocka_unit_test(zeros_are_found),
         cmocka_unit_test(one_flipped_bit_is_found),
         cmocka_unit_test(wrong_later_pages_are_found_from_the_second_on),
