@@ -381,6 +381,7 @@ static void a_write_of_which_only_some_blocks_arrived_is_torn(void **state)
 
     (void)state;
     start(&b, 512, TORN_REQUEST, 50);
+    pattern_fill(&b.pattern, b.memory, SIZE, 0, GENERATION - 1);
     assert_int_equal(run_path(&b), 0);
     const struct verify_finding *f = find(&b, PATTERN_TORN, PATTERN_STALE);
     assert_true(f->torn_request);
