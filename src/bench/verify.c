@@ -27,12 +27,6 @@ struct session {
     uint64_t round; /* so that each phase has its own random numbers */
 };
 
-static void tell(const struct verify_options *o, const char *sentence)
-{
-    if (o->progress)
-        o->progress(sentence, o->user);
-}
-
 /* ---- the phases over a host ---- */
 
 /* One named stretch of work, by one thread over the whole area. */
@@ -40,7 +34,6 @@ static int phase(struct session *s, const char *name, struct verify_work work, s
 {
     if (verify_stop(s->log))
         return 0;
-    tell(s->opts, name);
     if (!s->log->phase || strcmp(s->log->phase, name) != 0)
         verify_begin(s->log, name);
     work.area = s->area;
@@ -163,7 +156,6 @@ static int several_writers(struct session *s, struct lp_error *err)
     struct writer *writers = calloc(s->queues, sizeof *writers);
     if (!writers)
         return lp_error_set(err, LP_ERROR_SYS, 0, "no memory for %u writers", s->queues);
-    tell(s->opts, name);
     verify_begin(s->log, name);
     int rc = run_writers(s, writers, err);
     free(writers);
@@ -185,7 +177,6 @@ static int past_the_path(struct session *s, struct lp_error *err)
         verify_say(s->log->report, "%s: skipped, %s", name, why.msg);
         return 0;
     }
-    tell(s->opts, name);
     verify_begin(s->log, name);
     int status = lp_queue_run(lp_host_queue(s->host, 0), &flush), rc = 0;
     if (status != 0)
@@ -317,36 +308,50 @@ static const char *file_path(const char *url)
     return strncmp(url, "file:", 5) == 0 ? url + 5 : NULL;
 }
 
-/* All that writes: the phases, and for a file the other ways to it. */
+/* The other ways to a file. The disk is closed: a device opened for writing is open only once. */
+static int other_ways(const struct verify_options *o, const char *url, struct verify_area *area,
+                      struct verify_log *log, struct lp_error *err)
+{
+    const struct verify_file file = {.path = file_path(url), .disk = o->disk, .seed = o->seed};
+
+    if (o->profile || verify_stop(log))
+        return 0;
+    if (file.path)
+        return verify_file_ways(&file, area, log, err);
+    verify_say(log->report, "buffered and mmap: skipped, this disk is not a file");
+    return 0;
+}
+
+/* All that writes. Closes the disk. */
 static int verify_written(const struct verify_options *o, const char *url, struct lp_disk *disk,
                           struct verify_log *log, struct pattern *pattern, struct lp_error *err)
 {
-    struct verify_area area;
+    struct verify_area area = {.acked = NULL};
     uint64_t bytes;
+    int rc = choose_range(o, disk, pattern, &bytes, log->report, err);
 
-    if (choose_range(o, disk, pattern, &bytes, log->report, err) != 0 ||
-        verify_area_init(&area, pattern, bytes, 0, err) != 0)
-        return -1;
-    int rc = verify_disk(o, disk, &area, log, err);
-    const struct verify_file file = {
-        .path = file_path(url), .disk = o->disk, .bytes = bytes, .seed = o->seed};
-    if (rc == 0 && !o->profile && file.path)
-        rc = verify_file_ways(&file, &area, log, err);
-    else if (rc == 0 && !o->profile)
-        verify_say(log->report, "buffered and mmap: skipped, this disk is not a file");
+    if (rc == 0)
+        rc = verify_area_init(&area, pattern, bytes, 0, err);
+    if (rc == 0)
+        rc = verify_disk(o, disk, &area, log, err);
+    lp_disk_close(disk);
+    if (rc == 0)
+        rc = other_ways(o, url, &area, log, err);
     verify_area_free(&area);
     return rc;
 }
 
+/* All that only reads. Closes the disk. */
 static int verify_read_only(const struct verify_options *o, const char *url, struct lp_disk *disk,
                             struct verify_log *log, struct pattern *pattern, struct lp_error *err)
 {
     uint64_t bytes;
+    int rc = choose_range(o, disk, pattern, &bytes, log->report, err);
 
-    if (choose_range(o, disk, pattern, &bytes, log->report, err) != 0)
+    lp_disk_close(disk);
+    if (rc != 0)
         return -1;
     verify_say(log->report, "not to be written, so it is only read twice and compared");
-    tell(o, "read twice and compared");
     return verify_twice(url, file_path(url), &o->disk, bytes, o->seed, log, err);
 }
 
@@ -402,7 +407,9 @@ int verify_run(const struct verify_options *opts, struct verify_report *report,
     struct verify_log log = {.report = report,
                              .pattern = &pattern,
                              .page_size = o.host.page_size ? o.host.page_size : 4096,
-                             .interrupted = o.interrupted};
+                             .interrupted = o.interrupted,
+                             .progress = o.progress,
+                             .user = o.user};
     struct lp_error mine;
     char url[4200];
 
@@ -414,8 +421,6 @@ int verify_run(const struct verify_options *opts, struct verify_report *report,
     struct lp_disk *disk = open_disk(url, &o.disk, report, err);
     if (!disk)
         return -1;
-    int rc = may_write ? verify_written(&o, url, disk, &log, &pattern, err)
-                       : verify_read_only(&o, url, disk, &log, &pattern, err);
-    lp_disk_close(disk);
-    return rc;
+    return may_write ? verify_written(&o, url, disk, &log, &pattern, err)
+                     : verify_read_only(&o, url, disk, &log, &pattern, err);
 }

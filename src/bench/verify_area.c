@@ -262,10 +262,13 @@ static void check_between(const struct state *s, const struct verify_shape *shap
             return;
     if (pattern_check(p, block, p->unit, offset, low, &f) == 0)
         return;
-    bool between =
+    const bool between =
         f.found_address == offset && f.found_generation >= low && f.found_generation <= high;
-    if (f.fault != PATTERN_TORN || !between)
-        verify_note(s->w->log, shape, &f, block, false);
+    if (between && f.fault == PATTERN_TORN)
+        return;
+    if (between) /* its own generation is not what is wrong with it */
+        pattern_check(p, block, p->unit, offset, f.found_generation, &f);
+    verify_note(s->w->log, shape, &f, block, false);
 }
 
 static void check(void *user, const struct verify_job *job, const struct verify_shape *shape,

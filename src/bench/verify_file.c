@@ -28,6 +28,11 @@ static const char *const reads_what_wrote[WAYS][WAYS] = {
      "mmap reads what mmap wrote"},
 };
 
+static uint64_t bytes_of(const struct verify_area *a)
+{
+    return a->blocks * a->pattern->unit;
+}
+
 static struct lp_disk *open_way(const struct verify_file *f, enum way way, struct lp_error *err)
 {
     struct lp_disk_opts opts = f->disk;
@@ -108,11 +113,11 @@ static void map_window(struct verify_map *m, bool write, struct verify_area *a,
 static int over_map(const struct verify_file *f, bool write, struct verify_area *a,
                     struct verify_log *log, struct lp_error *err)
 {
-    const size_t windows = (size_t)((f->bytes + WINDOW - 1) / WINDOW), half = (windows + 1) / 2;
-    const struct verify_shape whole = {0, f->bytes, 1, 1};
+    const size_t windows = (size_t)((bytes_of(a) + WINDOW - 1) / WINDOW), half = (windows + 1) / 2;
+    const struct verify_shape whole = {0, bytes_of(a), 1, 1};
     struct verify_map m;
 
-    if (verify_map_open(&m, f->path, f->bytes, write, err) != 0)
+    if (verify_map_open(&m, f->path, bytes_of(a), write, err) != 0)
         return -1;
     for (size_t i = 0; i < windows && !verify_stop(log); i++)
         map_window(&m, write, a, log, WINDOW * (i < half ? 2 * i : 2 * (windows - 1 - i) + 1));
@@ -127,7 +132,7 @@ static int over_map(const struct verify_file *f, bool write, struct verify_area 
 static int go(const struct verify_file *f, enum way way, bool write, struct verify_area *a,
               struct verify_log *log, struct lp_error *err)
 {
-    const struct verify_shape whole = {0, f->bytes, 0, 0};
+    const struct verify_shape whole = {0, bytes_of(a), 0, 0};
     int status = write ? 0 : verify_drop_cache(f->path);
 
     if (status != 0)
@@ -138,7 +143,8 @@ static int go(const struct verify_file *f, enum way way, bool write, struct veri
 }
 
 /* Can the file be reached so? Says why not. */
-static bool works(const struct verify_file *f, enum way way, struct verify_log *log)
+static bool works(const struct verify_file *f, enum way way, const struct verify_area *a,
+                  struct verify_log *log)
 {
     struct verify_map m = {0};
     struct lp_disk *disk = NULL;
@@ -146,7 +152,7 @@ static bool works(const struct verify_file *f, enum way way, struct verify_log *
     bool ok;
 
     if (way == MAPPED)
-        ok = verify_map_open(&m, f->path, f->bytes, true, &why) == 0;
+        ok = verify_map_open(&m, f->path, bytes_of(a), true, &why) == 0;
     else
         ok = (disk = open_way(f, way, &why)) != NULL;
     if (!ok)
@@ -179,7 +185,7 @@ int verify_file_ways(const struct verify_file *f, struct verify_area *a, struct 
     int rc = 0;
 
     for (int way = 0; way < WAYS; way++)
-        can[way] = works(f, (enum way)way, log);
+        can[way] = works(f, (enum way)way, a, log);
     for (int way = 0; rc == 0 && way < WAYS; way++)
         if (can[way])
             rc = write_one_read_all(f, (enum way)way, can, a, log, err);

@@ -28,7 +28,9 @@ struct verify_log {
     const struct pattern *pattern;
     const char *phase; /* a string that lives as long as the report */
     uint32_t page_size;
-    const volatile sig_atomic_t *interrupted; /* or NULL */
+    const volatile sig_atomic_t *interrupted;           /* or NULL */
+    void (*progress)(const char *sentence, void *user); /* or NULL: told each phase that begins */
+    void *user;
     bool stopped; /* errors make going on pointless: what is on the disk is not known any more */
     bool said;    /* the phase's first error is in the text already */
 };
@@ -45,7 +47,7 @@ bool verify_stop(struct verify_log *log);
 void verify_say(struct verify_report *report, const char *fmt, ...)
     __attribute__((format(printf, 2, 3)));
 
-/* Begins a phase: "name" in the list. */
+/* Begins a phase: its name in the list, and to progress(). */
 void verify_begin(struct verify_log *log, const char *phase);
 
 /* Counts a request that ended with a negative errno; the first of a phase gets a line. */
@@ -157,7 +159,7 @@ int verify_disk_itself(struct verify_area *a, struct lp_queue *q, struct verify_
 struct verify_file {
     const char *path;
     struct lp_disk_opts disk; /* engine */
-    uint64_t bytes, seed;
+    uint64_t seed;
 };
 
 /* Writes with each of direct, buffered and mapped I/O and reads with each. */

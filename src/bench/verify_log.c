@@ -43,6 +43,8 @@ void verify_begin(struct verify_log *log, const char *phase)
     log->phase = phase;
     log->said = false;
     verify_say(log->report, "%s", phase);
+    if (log->progress)
+        log->progress(phase, log->user);
 }
 
 void verify_error(struct verify_log *log, enum lp_op op, const struct verify_shape *shape,
@@ -153,9 +155,8 @@ static void say_held(const struct verify_finding *f, char *buf, size_t len)
     case PATTERN_TORN:
         if (f->torn_request) {
             snprintf(buf, len,
-                     "is old, though an earlier block of the same WRITE is right; "
-                     "generation %llu was expected",
-                     expected);
+                     "holds generation %llu %s, though an earlier block of the same WRITE is right",
+                     found, generation);
             return;
         }
         snprintf(buf, len, "holds in part the data of offset %llu, generation %llu %s", from, found,
