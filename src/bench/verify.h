@@ -31,7 +31,7 @@ struct verify_report {
     unsigned finding_count; /* the first of each kind and phase */
     struct verify_finding findings[VERIFY_MAX_FINDINGS];
     bool incomplete;
-    char phases[1024]; /* what was done, and what was skipped and why, one a line */
+    char phases[2048]; /* what was done, and what was skipped and why, one a line */
 };
 
 struct verify_options {
