@@ -67,10 +67,11 @@ struct lp_disk_type {
 };
 
 /* The head of every disk: implementations put it first in their own struct and fill limits and
- * mode in open(); type and url are filled by lp_disk_open(). */
+ * mode in open(); type, url and opts (with fd = -1) are filled by lp_disk_open(). */
 struct lp_disk {
     const struct lp_disk_type *type;
     char *url;
+    struct lp_disk_opts opts;
     struct lp_limits limits;
     char mode[64];
 };
