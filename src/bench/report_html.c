@@ -36,6 +36,15 @@ void html_text(const struct html *h, const char *text)
         }
 }
 
+char *html_ns(double ns, char *buf, size_t len)
+{
+    char *unit = strstr(format_ns(ns, buf, len), " us");
+
+    if (unit)
+        snprintf(unit, len - (size_t)(unit - buf), " µs");
+    return buf;
+}
+
 /* Formatted first, then as html_text(): for sentences with text from outside in them. */
 static void html_printf(const struct html *h, const char *fmt, ...)
     __attribute__((format(printf, 2, 3)));
@@ -99,11 +108,13 @@ static void page_head(const struct html *h)
 
     fputs("<header>\n<p class=\"eyebrow\">Driver path benchmark · ", h->out);
     html_time(h, h->r->environment.time_utc);
-    fputs("</p>\n<h1>", h->out);
-    if (h->r->path_count == 1)
+    if (h->r->path_count == 1) {
+        fputs("</p>\n<h1 class=\"url\">", h->out);
         html_text(h, h->r->paths[0].name);
-    else
+    } else {
+        fputs("</p>\n<h1>", h->out);
         html_printf(h, "%u driver paths on %s", h->r->path_count, h->r->environment.hostname);
+    }
     fputs("</h1>\n<p class=\"lead\">", h->out);
     html_printf(h, "%s%s%c%s, blocks of %s over %s, %u %s; median of %u runs. %s", c->preset,
                 c->preset[0] ? ": " : "", toupper((unsigned char)c->pattern[0]),
@@ -143,12 +154,12 @@ static void best_key(const struct html *h, int d)
     if (!best)
         return;
     double value = headline(h, best, d);
-    fprintf(h->out,
-            "<div class=\"key\"><span>Fastest %s</span><b>%s <small>Gbit/s</small></b><span>",
-            report_direction_name(d), format_gbit(value, figure, sizeof figure));
-    html_text(h, best->name);
-    if (h->r->config.depth_count > 1)
-        fputs(", mean of depths 4–128", h->out);
+    fprintf(h->out, "<div class=\"key\"><span>%s%s</span><b>%s <small>Gbit/s</small></b><span>",
+            h->r->path_count > 1 ? "Fastest " : "", report_direction_name(d),
+            format_gbit(value, figure, sizeof figure));
+    if (h->r->path_count > 1)
+        html_printf(h, "%s; ", best->name);
+    fputs(h->r->config.depth_count > 1 ? "mean of depths 4–128" : "median of the runs", h->out);
     if (ceiling > 0)
         fprintf(h->out, "; %.*f&nbsp;%% of the ceiling", value / ceiling < 0.0995 ? 1 : 0,
                 value / ceiling * 100);
@@ -267,14 +278,14 @@ static void limits(const struct html *h)
     fact(h, "memcpy of the C library", "%s Gbit/s",
          format_gbit(l->memcpy_gbit_per_s, text, sizeof text));
     fact(h, "Round trip of two processes, spinning", "%s",
-         format_ns(l->round_trip_spin_ns, text, sizeof text));
+         html_ns(l->round_trip_spin_ns, text, sizeof text));
     fact(h, "Round trip, sleeping, two cores", "%s",
-         format_ns(l->round_trip_sleep_ns, text, sizeof text));
+         html_ns(l->round_trip_sleep_ns, text, sizeof text));
     fact(h, "Round trip, sleeping, one core", "%s",
-         format_ns(l->round_trip_sleep_same_core_ns, text, sizeof text));
-    fact(h, "Copy of 4 KiB", "%s", format_ns(l->copy_4k_ns, text, sizeof text));
+         html_ns(l->round_trip_sleep_same_core_ns, text, sizeof text));
+    fact(h, "Copy of 4 KiB", "%s", html_ns(l->copy_4k_ns, text, sizeof text));
     fact(h, "This tool's own cost an I/O", "%s",
-         format_ns(l->tool_overhead_ns_per_io, text, sizeof text));
+         html_ns(l->tool_overhead_ns_per_io, text, sizeof text));
     fputs("</dl>\n<p class=\"note\">Measured in the same run, over the same working set.</p>\n",
           h->out);
     html_section_end(h);
@@ -356,9 +367,12 @@ int report_html(const struct result *r, const struct report_options *opts, FILE 
     page_head(&h);
     keys(&h);
     alerts(&h);
-    if (r->config.depth_count > 1)
+    if (r->config.depth_count == 1) {
+        html_single(&h);
+    } else {
         charts(&h);
-    html_summary(&h);
+        html_summary(&h);
+    }
     html_bars(&h);
     if (r->config.depth_count > 1)
         html_depths(&h);

@@ -18,6 +18,9 @@ extern const char html_style[]; /* the style sheet */
 /* Text from outside: cleaned, and escaped for content and for attributes in quotes. */
 void html_text(const struct html *h, const char *text);
 
+/* As format_ns(), with the sign for micro that HTML can have. */
+char *html_ns(double ns, char *buf, size_t len);
+
 /* A section's head: <section id> <h2>; ended by html_section_end(). */
 void html_section(const struct html *h, const char *id, const char *heading);
 void html_section_end(const struct html *h);
@@ -30,6 +33,7 @@ void html_chart(const struct html *h, int direction);
 
 void html_bars(const struct html *h);    /* means (or the single depth's figures) as bars */
 void html_summary(const struct html *h); /* highest, mean, lowest a path: the table people quote */
+void html_single(const struct html *h);  /* the same where there is one depth only */
 void html_depths(const struct html *h);  /* every figure */
 void html_latency(const struct html *h); /* at depth 1 and 64 */
 void html_cost(const struct html *h);    /* CPU, system calls, depth reached */

@@ -171,8 +171,8 @@ static void tip(const struct plot *plot, unsigned path, const struct result_poin
             format_gbit(p->gbit_per_s, gbit, sizeof gbit),
             format_gbit(p->gbit_per_s_min, low, sizeof low),
             format_gbit(p->gbit_per_s_max, high, sizeof high),
-            format_ns((double)p->lat_ns_p50, p50, sizeof p50),
-            format_ns((double)p->lat_ns_p99, p99, sizeof p99), p->flags ? "; " : "",
+            html_ns((double)p->lat_ns_p50, p50, sizeof p50),
+            html_ns((double)p->lat_ns_p99, p99, sizeof p99), p->flags ? "; " : "",
             result_flags_text(p->flags, flags, sizeof flags),
             report_path_wrong(&plot->h->r->paths[path]) ? "; WRONG DATA" : "");
     fputs("</title>", plot->h->out);
@@ -362,7 +362,7 @@ void html_bars(const struct html *h)
     double full = bars_full(h);
     bool one = h->r->config.depth_count == 1;
 
-    if (!(full > 0))
+    if (!(full > 0) || (one && h->r->path_count < 2))
         return;
     html_section(h, "bars", one ? "Throughput" : "Mean of depths 4 to 128");
     fputs("<div class=\"bars\">\n", h->out);

@@ -160,6 +160,43 @@ void html_summary(const struct html *h)
     html_section_end(h);
 }
 
+static void single_row(const struct html *h, const struct result_path *path, int d, const void *arg)
+{
+    const struct result_point *p = &path->points[d][0];
+    char figure[FORMAT_LEN], low[FORMAT_LEN], high[FORMAT_LEN], rate[FORMAT_LEN];
+
+    (void)arg;
+    fprintf(h->out, "<td class=\"lead-figure\">%s",
+            format_gbit(p->gbit_per_s, figure, sizeof figure));
+    mark(h, path, p);
+    fprintf(h->out, "</td><td>%s to %s</td><td>%.0f</td><td>%s</td><td>",
+            format_gbit(p->gbit_per_s_min, low, sizeof low),
+            format_gbit(p->gbit_per_s_max, high, sizeof high), p->gbit_per_s * 1e3 / 8,
+            format_rate(p->ios_per_s, rate, sizeof rate));
+    if (p->of_ceiling > 0)
+        fprintf(h->out, "%.1f&nbsp;%%", p->of_ceiling * 100);
+    else
+        fputs("–", h->out);
+    fputs("</td>", h->out);
+    verified_cell(h, path);
+}
+
+void html_single(const struct html *h)
+{
+    html_section(h, "summary", "Throughput");
+    table_begin(h);
+    fputs("<tr><th>Path</th><th></th><th>Gbit/s</th><th>Runs, Gbit/s</th><th>MB/s</th><th>I/O a "
+          "second</th><th>Of the ceiling</th><th class=\"gap\">Data</th></tr></thead>\n<tbody>\n",
+          h->out);
+    direction_rows(h, NULL, single_row);
+    table_end(h);
+    fprintf(h->out,
+            "<p class=\"note\">At queue depth %u; every figure is the median of the runs. Gbit/s: "
+            "10<sup>9</sup> bits of payload a second, MB/s: 10<sup>6</sup> bytes.</p>\n",
+            h->r->config.depths[0]);
+    html_section_end(h);
+}
+
 static void depth_cell(const struct html *h, const struct result_path *path,
                        const struct result_point *p)
 {
@@ -221,15 +258,11 @@ static void latency_cells(const struct html *h, const struct result_path *path,
 
     (void)path;
     for (unsigned i = 0; i < 4; i++) {
-        format_ns((double)ns[i], figure, sizeof figure);
-        char *unit = strchr(figure, ' ');
+        char *unit = strchr(html_ns(p->measured ? (double)ns[i] : 0, figure, sizeof figure), ' ');
         if (unit)
             *unit++ = '\0';
-        if (unit && unit[0] == 'u') /* 1 us */
-            fprintf(h->out, "<td%s>%s <small>µs</small></td>", i ? "" : " class=\"gap\"", figure);
-        else
-            fprintf(h->out, "<td%s>%s <small>%s</small></td>", i ? "" : " class=\"gap\"",
-                    p->measured ? figure : "–", p->measured && unit ? unit : "");
+        fprintf(h->out, "<td%s>%s <small>%s</small></td>", i ? "" : " class=\"gap\"",
+                unit ? figure : "–", unit ? unit : "");
     }
 }
 
@@ -435,7 +468,8 @@ void html_flags(const struct html *h)
         if (!(all & (1u << bit)))
             continue;
         fprintf(h->out,
-                "<div><dt>%s</dt><dd class=\"sentence\">%s.<br><span class=\"note\">At depth: ",
+                "<div><dt class=\"sentence\">%s</dt><dd class=\"sentence\">%s.<br><span "
+                "class=\"note\">At depth: ",
                 result_flags_text(1u << bit, name, sizeof name), report_flag_meaning(bit));
         flag_places(h, 1u << bit);
         fputs("</span></dd></div>\n", h->out);
