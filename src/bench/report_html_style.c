@@ -141,6 +141,7 @@ const char html_style[] =
     "break-after:avoid}.charts{grid-template-columns:1fr 1fr;gap:10pt}"
     ".keys{grid-template-columns:repeat(4,1fr)}.key{padding:9pt}.key b{font-size:16pt}"
     ".key span,.note{font-size:8.5pt}table{font-size:8.8pt}th,td{padding:3.5pt 5pt}"
-    "thead th{font-size:8pt}td.gap,th.gap{padding-left:10pt}.scroll{overflow:visible;break-inside:avoid}"
+    "thead "
+    "th{font-size:8pt}td.gap,th.gap{padding-left:10pt}.scroll{overflow:visible;break-inside:avoid}"
     "figure,tr,.group,.alert,.keys{break-inside:avoid}.lead{font-size:10.5pt}dd,dt{font-size:9pt}"
     "figure{padding:8pt 4pt 4pt 8pt}footer{margin-top:24pt;font-size:8.5pt}}\n";

@@ -53,6 +53,7 @@ static json_t *field_value(const struct json_field *f, const char *base)
     case JSON_KIND_SEED:
         return seed_value(*(const uint64_t *)at);
     case JSON_KIND_REAL:
+    case JSON_KIND_SIGNED:
         return real_value(*(const double *)at);
     case JSON_KIND_STRING:
         return string_value(at);

@@ -19,10 +19,14 @@ enum json_kind {
     JSON_KIND_UINT,   /* unsigned, 0..max */
     JSON_KIND_U64,    /* uint64_t, 0..2^63-1 (more is written as that) */
     JSON_KIND_SEED,   /* uint64_t as a string of digits, since JSON numbers may lose digits */
-    JSON_KIND_REAL,   /* double, -max..max; what is not finite is written as 0 */
+    JSON_KIND_REAL,   /* double, 0..max; what is not finite is written as 0 */
+    JSON_KIND_SIGNED, /* the same from -max on */
     JSON_KIND_STRING, /* char[max], cleaned when written */
     JSON_KIND_FLAGS,  /* uint32_t as an array of flag ids */
 };
+
+/* Larger than anything measured, small enough that sums and squares of it stay finite. */
+#define REPORT_JSON_REAL_MAX 1e15
 
 struct json_field {
     const char *name;

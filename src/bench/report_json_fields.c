@@ -2,8 +2,6 @@
 /* The tables of JSON members. */
 #include "bench/report_json.h"
 
-/* Larger than anything measured, small enough that sums and squares of it stay finite. */
-#define REAL_MAX 1e15
 #define COUNT_MAX 4294967295.0
 
 #define FIELD(type, member, name, kind, max)                                                       \
@@ -12,7 +10,7 @@
     }
 #define UINT(type, member, name) FIELD(type, member, name, UINT, COUNT_MAX)
 #define U64(type, member, name) FIELD(type, member, name, U64, 0)
-#define REAL(type, member, name) FIELD(type, member, name, REAL, REAL_MAX)
+#define REAL(type, member, name) FIELD(type, member, name, REAL, REPORT_JSON_REAL_MAX)
 #define STRING(type, member, name)                                                                 \
     FIELD(type, member, name, STRING, sizeof(((struct type *)0)->member))
 #define BOOLEAN(type, member, name) FIELD(type, member, name, BOOL, 1)
@@ -123,7 +121,7 @@ const struct json_field json_point_fields[] = {
     REAL(result_point, driver_cpu_s_per_gib, "driver_cpu_s_per_gib"),
     REAL(result_point, app_syscalls_per_io, "app_syscalls_per_io"),
     REAL(result_point, driver_syscalls_per_io, "driver_syscalls_per_io"),
-    REAL(result_point, drift, "drift_ratio"),
+    FIELD(result_point, drift, "drift_ratio", SIGNED, REPORT_JSON_REAL_MAX),
     REAL(result_point, of_ceiling, "of_ceiling_ratio"),
     FIELD(result_point, flags, "flags", FLAGS, 0),
     {.name = NULL},

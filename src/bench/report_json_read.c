@@ -96,13 +96,15 @@ static int get_integer(const struct reader *rd, const char *name, const json_t *
     return refuse(rd, name, must);
 }
 
-static int get_real(const struct reader *rd, const char *name, const json_t *value, double max,
-                    double *real)
+static int get_real(const struct reader *rd, const char *name, const json_t *value, double min,
+                    double max, double *real)
 {
     *real = json_number_value(value);
-    if (json_is_number(value) && *real >= -max && *real <= max)
+    if (json_is_number(value) && *real >= min && *real <= max)
         return 0;
-    return refuse(rd, name, "must be a number of a possible size");
+    char must[96];
+    snprintf(must, sizeof must, "must be a number from %g to %g", min, max);
+    return refuse(rd, name, must);
 }
 
 /* Text that report_clean() would change is refused: it may have been made to fool a terminal. */
@@ -138,16 +140,14 @@ static int get_seed(const struct reader *rd, const char *name, const json_t *val
 static int get_flags(const struct reader *rd, const char *name, const json_t *value,
                      uint32_t *flags)
 {
-    size_t i;
-    const json_t *item;
 
     *flags = 0;
     if (!json_is_array(value) || json_array_size(value) > RESULT_FLAGS)
         return refuse(rd, name, "must be an array of flags");
-    json_array_foreach(value, i, item)
-    {
-        unsigned bit = 0;
+    for (size_t i = 0; i < json_array_size(value); i++) {
+        const json_t *item = json_array_get(value, i);
         const char *id = json_string_value(item);
+        unsigned bit = 0;
         while (bit < RESULT_FLAGS && (!id || strcmp(id, report_flag_id(bit)) != 0))
             bit++;
         if (bit == RESULT_FLAGS)
@@ -176,7 +176,9 @@ static int get_field(const struct reader *rd, const struct json_field *f, const 
     case JSON_KIND_SEED:
         return get_seed(rd, f->name, value, at);
     case JSON_KIND_REAL:
-        return get_real(rd, f->name, value, f->max, at);
+        return get_real(rd, f->name, value, 0, f->max, at);
+    case JSON_KIND_SIGNED:
+        return get_real(rd, f->name, value, -f->max, f->max, at);
     case JSON_KIND_STRING:
         return get_string(rd, f->name, value, (size_t)f->max, at);
     case JSON_KIND_FLAGS:
@@ -212,13 +214,11 @@ static int get_object(struct reader *rd, const json_t *parent, const char *name,
 static int get_depths(const struct reader *rd, const json_t *config, struct result_config *c)
 {
     const json_t *depths = array_member(rd, config, "depths", RESULT_MAX_DEPTHS);
-    size_t i;
-    const json_t *item;
 
     if (!depths)
         return -1;
-    json_array_foreach(depths, i, item)
-    {
+    for (size_t i = 0; i < json_array_size(depths); i++) {
+        const json_t *item = json_array_get(depths, i);
         uint64_t depth;
         if (get_integer(rd, "depths", item, 1, 1u << 20, &depth))
             return -1;
@@ -243,15 +243,15 @@ static int get_config(struct reader *rd, const json_t *root, struct result_confi
 static int get_runs(const struct reader *rd, const json_t *point, struct result_point *p)
 {
     const json_t *runs = array_member(rd, point, "run_gbit_per_s", RESULT_MAX_RUNS);
-    size_t i;
-    const json_t *item;
 
     if (!runs)
         return -1;
     if (json_array_size(runs) != p->runs)
         return refuse(rd, "run_gbit_per_s", "must have as many items as \"runs\" says");
-    json_array_foreach(runs, i, item) if (get_real(rd, "run_gbit_per_s", item, 1e15,
-                                                   &p->run_gbit_per_s[i])) return -1;
+    for (size_t i = 0; i < json_array_size(runs); i++)
+        if (get_real(rd, "run_gbit_per_s", json_array_get(runs, i), 0, REPORT_JSON_REAL_MAX,
+                     &p->run_gbit_per_s[i]))
+            return -1;
     return 0;
 }
 
@@ -273,15 +273,13 @@ static int get_points(struct reader *rd, const json_t *direction, const struct r
                       struct result_point *points)
 {
     const json_t *array = array_member(rd, direction, "points", RESULT_MAX_DEPTHS);
-    size_t i;
-    const json_t *item;
 
     if (!array)
         return -1;
     if (json_array_size(array) != 0 && json_array_size(array) != c->depth_count)
         return refuse(rd, "points", "must be empty or have one item for each of config.depths");
-    json_array_foreach(array, i, item)
-    {
+    for (size_t i = 0; i < json_array_size(array); i++) {
+        const json_t *item = json_array_get(array, i);
         size_t used = enter_item(rd, "points", i);
         int status = get_point(rd, item, c->depths[i], &points[i]);
         leave(rd, used);
@@ -328,13 +326,11 @@ static int get_path(struct reader *rd, const json_t *value, const struct result_
 static int get_paths(struct reader *rd, const json_t *root, struct result *r)
 {
     const json_t *paths = array_member(rd, root, "paths", RESULT_MAX_PATHS);
-    size_t i;
-    const json_t *item;
 
     if (!paths)
         return -1;
-    json_array_foreach(paths, i, item)
-    {
+    for (size_t i = 0; i < json_array_size(paths); i++) {
+        const json_t *item = json_array_get(paths, i);
         size_t used = enter_item(rd, "paths", i);
         int status = get_path(rd, item, &r->config, &r->paths[i]);
         leave(rd, used);
@@ -392,10 +388,12 @@ int report_json_read_buffer(const char *name, const char *text, size_t length, s
                             "%s is larger than %d MiB, so it is no result of lunpath", name,
                             REPORT_JSON_MAX_BYTES >> 20);
     json_t *root = json_loadb(text, length, JSON_REJECT_DUPLICATES, &why);
-    if (!root)
+    if (!root) {
+        char clean[sizeof why.text]; /* it quotes the file */
         return lp_error_set(err, LP_ERROR_USAGE, 0,
                             "%s is not JSON (line %d: %s); give a file written with --json", name,
-                            why.line, why.text);
+                            why.line, report_clean(why.text, clean, sizeof clean));
+    }
     int status = get_result(&rd, root, r);
     json_decref(root);
     if (status)
