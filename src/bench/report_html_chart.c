@@ -27,7 +27,13 @@ struct label { /* at the right end of a line */
 static double x_of(const struct plot *plot, unsigned index)
 {
     const struct result_config *c = &plot->h->r->config;
-    double first = log2(c->depths[0]), last = log2(c->depths[c->depth_count - 1]);
+    unsigned lowest = c->depths[0], highest = c->depths[0];
+
+    for (unsigned i = 1; i < c->depth_count; i++) {
+        lowest = c->depths[i] < lowest ? c->depths[i] : lowest;
+        highest = c->depths[i] > highest ? c->depths[i] : highest;
+    }
+    double first = log2(lowest), last = log2(highest);
     double part = last > first ? (log2(c->depths[index]) - first) / (last - first) : 0.5;
 
     return LEFT + part * (WIDTH - LEFT - RIGHT);

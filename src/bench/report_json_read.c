@@ -222,8 +222,6 @@ static int get_depths(const struct reader *rd, const json_t *config, struct resu
         uint64_t depth;
         if (get_integer(rd, "depths", item, 1, 1u << 20, &depth))
             return -1;
-        if (i > 0 && depth <= c->depths[i - 1])
-            return refuse(rd, "depths", "must grow from one to the next");
         c->depths[i] = (unsigned)depth;
     }
     c->depth_count = (unsigned)json_array_size(depths);

@@ -145,7 +145,7 @@ static void single_row(const struct text *t, const struct result_path *path, int
     point_cell(t, path, p);
     snprintf(spread, sizeof spread, "%s-%s", format_gbit(p->gbit_per_s_min, low, sizeof low),
              format_gbit(p->gbit_per_s_max, high, sizeof high));
-    fprintf(t->out, " %13s %9.0f %9s %9s %9s %11.1f %7s %5s", spread, p->gbit_per_s * 1e3 / 8,
+    fprintf(t->out, " %13s %9.0f %9s %9s %9s %7.1f %7s %5s", spread, p->gbit_per_s * 1e3 / 8,
             format_rate(p->ios_per_s, rate, sizeof rate),
             format_ns((double)p->lat_ns_p50, p50, sizeof p50),
             format_ns((double)p->lat_ns_p99, p99, sizeof p99), p->depth_mean,
@@ -163,9 +163,9 @@ static void single_table(const struct text *t)
     text_heading(t, "THROUGHPUT at depth %u, %s blocks, %s", t->r->config.depths[0],
                  format_bytes(t->r->config.block_bytes, block, sizeof block),
                  report_clean(t->r->config.pattern, pattern, sizeof pattern));
-    fprintf(t->out, "%-16s%5s  %13s %9s %9s %9s %9s %11s %7s %5s\n", "", "Gbit/", "lowest-", "MB/s",
+    fprintf(t->out, "%-16s%5s  %13s %9s %9s %9s %9s %7s %7s %5s\n", "", "Gbit/", "lowest-", "MB/s",
             "I/O", "latency", "latency", "depth", "of the", "");
-    fprintf(t->out, "%-16s%5s  %13s %9s %9s %9s %9s %11s %7s %5s\n", "path", "s", "highest run",
+    fprintf(t->out, "%-16s%5s  %13s %9s %9s %9s %9s %7s %7s %5s\n", "path", "s", "highest run",
             "(10^6)", "a second", "p50", "p99", "reached", "ceiling", "data");
     for (unsigned i = 0; i < t->r->path_count; i++)
         for (int d = 0; d < RESULT_DIRECTIONS; d++)
