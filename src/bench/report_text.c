@@ -9,7 +9,7 @@
 #include <stdarg.h>
 #include <string.h>
 
-enum { DEFAULT_WIDTH = 100, MIN_WIDTH = 60, MAX_WIDTH = 400, LINE = 1024 };
+enum { DEFAULT_WIDTH = 100, MIN_WIDTH = 60, MAX_WIDTH = 400, LINE = 4096 };
 
 void text_style(const struct text *t, enum text_style style)
 {
