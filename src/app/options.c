@@ -158,13 +158,15 @@ static int unknown(const struct option *table, unsigned count, const char *arg,
 {
     size_t dashes = strspn(arg, "-");
     int len = (int)strcspn(arg, "=");
-    unsigned best = 4, near = count;
+    unsigned near = count;
     char name[64];
 
     snprintf(name, sizeof name, "%.*s", len - (int)dashes, arg + dashes);
+    /* Of a short name less may be wrong before it is another name. */
+    size_t best = strlen(name) < 6 ? strlen(name) / 2 + 1 : 4;
     for (unsigned i = 0; i < count; i++) {
         unsigned distance = words_distance(table[i].name, name);
-        if (distance < best && distance < strlen(table[i].name)) {
+        if (distance < best) {
             best = distance;
             near = i;
         }
