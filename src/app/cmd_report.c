@@ -18,7 +18,12 @@ static unsigned report_table(struct option *table)
 static int read_result(const char *name, struct result *result, struct lp_error *err)
 {
 #ifdef LP_HAVE_JANSSON
-    return report_json_read(name, result, err);
+    if (report_json_read(name, result, err) == 0)
+        return 0;
+    /* A file that is wrong is not a wrong command line. */
+    err->domain = LP_ERROR_SYS;
+    err->code = EINVAL;
+    return -1;
 #else
     (void)result;
     return lp_error_set(err, LP_ERROR_USAGE, 0,
