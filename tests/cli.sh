@@ -91,6 +91,8 @@ done
 
 refuses "a file that does not exist is refused" 1 "does not exist" bench missing.img
 refuses "a device that does not exist is refused" 1 "does not exist" bench /dev/lunpath-none
+refuses "a name with a line break gives one line" 1 "no?such" bench "no
+such"
 refuses "a kind of disk that does not exist is refused" 1 "lunpath disks" bench rma:1G
 refuses "a disk larger than memory is refused" 2 "memory" bench --disk ram:100T
 refuses "a directory is refused" 1 "is a directory" bench "$tmp"
@@ -210,6 +212,31 @@ for signal in INT TERM; do
 done
 interrupt twice INT TERM
 exits "the second signal ends it at once" 130
+
+# ---- a terminal ----
+
+# on_terminal VARIABLE=VALUE...: all that the terminal gets goes to the file "seen".
+on_terminal() {
+    # shellcheck disable=SC2086
+    env -u NO_COLOR TERM=xterm "$@" script -qec \
+        "'$LUNPATH' bench --profile kernel $short" /dev/null >seen 2>&1 </dev/null
+}
+
+bold=$(printf '\033[1m') erase=$(printf '\033[K') any=$(printf '\033')
+if command -v script >/dev/null && script -qec true /dev/null >/dev/null 2>&1 </dev/null; then
+    on_terminal A=B
+    check "a terminal gets a view that is redrawn" grep -qF "$erase" seen
+    check "with colours" grep -qF "$bold" seen
+    check "and the report" grep -q LATENCY seen
+    on_terminal NO_COLOR=1
+    check "NO_COLOR leaves the view" grep -qF "$erase" seen
+    empty "and takes the colours away" "$(grep -F "$bold" seen)"
+    on_terminal TERM=dumb
+    check "a dumb terminal gets plain lines" grep -q 'run 1 of 1: .* Gbit/s' seen
+    empty "and nothing else" "$(grep -F "$any" seen)"
+else
+    skip_case "a terminal gets a view that is redrawn" "script is missing"
+fi
 
 # ---- what is in use ----
 

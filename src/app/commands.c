@@ -1,11 +1,19 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "app/commands.h"
 
+#include <ctype.h>
 #include <string.h>
 
 int command_fail(const struct command *command, const struct lp_error *err)
 {
-    fprintf(stderr, "lunpath %s: %s\n", command->name, err->msg);
+    char line[sizeof err->msg];
+    size_t i;
+
+    /* One line, whatever is in a name that somebody chose. */
+    for (i = 0; i + 1 < sizeof line && err->msg[i]; i++)
+        line[i] = iscntrl((unsigned char)err->msg[i]) ? '?' : err->msg[i];
+    line[i] = '\0';
+    fprintf(stderr, "lunpath %s: %s\n", command->name, line);
     return err->domain == LP_ERROR_USAGE ? STATUS_USAGE : STATUS_FAILED;
 }
 

@@ -12,6 +12,7 @@ enum {
     MAX_COLUMNS = 120, /* a longer line is no better to read */
     NAME_COLUMNS = 28,
     BAR_COLUMNS = 24,
+    WIDE_COLUMNS = 48, /* with fewer, what matters most comes first */
 };
 static const uint64_t redraw_ns = 100000000;
 
@@ -99,6 +100,18 @@ static void draw(struct live *live, const char *first, const char *second)
     live->drawn_ns = clock_now_ns();
 }
 
+static void describe_point(const struct live *live, const struct bench_progress *p, char *text,
+                           size_t size)
+{
+    const char *direction = direction_name(p->direction);
+
+    if (columns(live) >= WIDE_COLUMNS)
+        snprintf(text, size, "%-9.*s %-5s depth %-4u %8.2f Gbit/s", NAME_COLUMNS, p->path,
+                 direction, p->depth, p->gbit_per_s);
+    else
+        snprintf(text, size, "%.2f Gbit/s %s %u %s", p->gbit_per_s, direction, p->depth, p->path);
+}
+
 static void show(struct live *live, const struct bench_progress *p)
 {
     char text[MAX_LINE / 2], first[MAX_LINE], second[MAX_LINE];
@@ -111,8 +124,7 @@ static void show(struct live *live, const struct bench_progress *p)
     } else {
         if (p->gbit_per_s > live->highest_gbit_per_s)
             live->highest_gbit_per_s = p->gbit_per_s;
-        snprintf(text, sizeof text, "%-9.*s %-5s depth %-4u %8.2f Gbit/s", NAME_COLUMNS, p->path,
-                 direction_name(p->direction), p->depth, p->gbit_per_s);
+        describe_point(live, p, text, sizeof text);
         bar = live->highest_gbit_per_s > 0 ? p->gbit_per_s / live->highest_gbit_per_s : 0;
     }
     build_line(live, first, text, bar);

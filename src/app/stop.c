@@ -15,6 +15,9 @@ static void *wait_for_signals(void *arg)
     s->interrupted = 1;
     while (sigwait(&s->signals, &number) != 0)
         ;
+    /* The live view ends without a line end. */
+    if (isatty(STDERR_FILENO) && write(STDERR_FILENO, "\n", 1) < 0)
+        _exit(STATUS_FAILED);
     _exit(STATUS_INTERRUPTED);
 }
 
