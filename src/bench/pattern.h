@@ -24,9 +24,9 @@ enum pattern_fault {
     PATTERN_FUTURE,      /* a newer generation than was written */
     PATTERN_MISDIRECTED, /* another address's data */
     PATTERN_TORN,        /* begins as one generation or address and goes on as another */
-    PATTERN_ZEROS,
-    PATTERN_BIT_FLIP, /* up to 8 bits differ in the block */
-    PATTERN_FOREIGN,  /* nothing this pattern ever wrote (also another seed) */
+    PATTERN_ZEROS,       /* all that is wrong is zeros */
+    PATTERN_BIT_FLIP,    /* up to 8 bits differ in the block */
+    PATTERN_FOREIGN,     /* nothing this pattern ever wrote (also another seed) */
 };
 
 struct pattern_finding {
@@ -35,8 +35,10 @@ struct pattern_finding {
     uint32_t first_wrong;  /* first wrong byte in the block */
     uint32_t wrong_bytes;  /* in the block */
     uint64_t expected_generation;
-    uint64_t found_generation; /* STALE, FUTURE, MISDIRECTED */
-    uint64_t found_address;    /* MISDIRECTED: bytes */
+    /* STALE, FUTURE, MISDIRECTED: of the data found. TORN: of the piece that is wrong. The address
+     * is that of the block's first byte at the source, so for displaced data it is not aligned. */
+    uint64_t found_generation;
+    uint64_t found_address; /* bytes */
 };
 
 /* Fills length bytes (a multiple of unit) as they belong at disk address `offset`. Fast (about a

@@ -12,13 +12,16 @@
 enum { VERIFY_MAX_FINDINGS = 16 };
 
 struct verify_finding {
-    struct pattern_finding data;
-    const char *phase; /* "direct, depth 32", "mmap", ... */
+    struct pattern_finding data; /* expected_generation 0: nothing was known, two READs differ */
+    const char *phase; /* "sequential, depth 32", "mmap reads what direct wrote", ...; a literal */
+    bool
+        torn_request; /* TORN between the blocks of one WRITE: this one is old, an earlier is not */
+    bool untouched;   /* the READ left the wrong bytes of its buffer as they were before it */
     uint64_t request_offset;
     uint64_t request_bytes;
     unsigned depth;
     unsigned segments;
-    unsigned wrong_from_page; /* index of the request's first wrong page (page_size of the host) */
+    unsigned wrong_from_page; /* of the request, from 0: the first wrong one (host's page size) */
     uint64_t count;           /* wrong blocks of this kind in this phase */
 };
 
@@ -28,7 +31,7 @@ struct verify_report {
     unsigned finding_count; /* the first of each kind and phase */
     struct verify_finding findings[VERIFY_MAX_FINDINGS];
     bool incomplete;
-    char phases[1024]; /* what was done, and what was skipped and why, one a line */
+    char phases[2048]; /* what was done, and what was skipped and why, one a line */
 };
 
 struct verify_options {
@@ -50,13 +53,20 @@ struct verify_options {
 int verify_run(const struct verify_options *opts, struct verify_report *report,
                struct lp_error *err);
 
-/* Two to four lines about one finding: kind, first wrong byte, address, request, from which page.
+/* Three lines about one finding: kind, first wrong byte, address, request, from which page.
  */
 void verify_finding_text(const struct verify_finding *f, uint32_t page_size, char *buf, size_t len);
 
-/* What bench uses for each path: writes a generation through q over [0, bytes) with requests of
- * block_bytes at depth and reads it back, checking every request as it completes, then checks the
- * disk itself through below (a queue on the disk that passes by the path; may be NULL). */
+/* What bench uses for each path: writes through q over [0, bytes) with requests of block_bytes at
+ * depth and reads back, checking every request as it completes, also while other parts of the range
+ * are rewritten, then checks the disk itself through below (a queue on the disk that passes by the
+ * path, used for READ only; may be NULL).
+ *
+ * Writes `generation`, then generation + 1, which the whole range holds afterwards; both must be
+ * above 0. bytes and block_bytes are whole blocks of the pattern. Buffers lie in the arena; when it
+ * has no room for depth of them, fewer are in flight. arena may be NULL: then they lie elsewhere.
+ * Adds to *report, which the caller has zeroed. 0: done, or stopped by I/O errors or by interrupted
+ * (see report); -1: could not be done, see err. */
 int verify_path(struct lp_queue *q, struct lp_queue *below, void *arena, size_t arena_size,
                 const struct pattern *pattern, uint64_t bytes, uint64_t block_bytes, unsigned depth,
                 uint32_t page_size, uint64_t generation, const volatile sig_atomic_t *interrupted,
