@@ -11,6 +11,7 @@
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 enum {
     OWN_SIZE,
@@ -137,34 +138,63 @@ static int check_name(const char *name, struct lp_error *err)
     return 0;
 }
 
-/* *url is to be freed. */
-static int open_disk(struct verify_args *args, char **url, struct lp_error *err)
+/* The verifier opens its disk several times, in several ways, so it gets a name that leads to what
+ * was checked. People see the name that they typed instead. */
+struct checked {
+    const char *named; /* as typed, NULL: memory that is made here */
+    char *url;         /* for the verifier; to be freed */
+    int fd;            /* keeps it */
+};
+
+static int open_disk(struct verify_args *args, struct checked *c, struct lp_error *err)
 {
     struct verify_options *o = &args->verify;
-    const char *named = o->target ? o->target : o->disk_url;
-    struct target_opts opts = {.destroy = o->destroy,
-                               .even_with_data = args->even_with_data,
-                               .buffered = o->disk.buffered};
+    /* Buffered for the check only: the verifier says itself what cannot be opened directly. */
+    struct target_opts opts = {
+        .destroy = o->destroy, .even_with_data = args->even_with_data, .buffered = true};
 
-    if (!named)
+    c->named = o->target ? o->target : o->disk_url;
+    if (!c->named)
         return 0;
-    if (o->target && check_name(o->target, err) != 0)
+    if ((o->target && check_name(o->target, err) != 0) ||
+        target_open(c->named, &opts, &c->fd, err) != 0)
         return -1;
-    *url = target_url(named);
-    if (!*url)
-        return lp_error_sys(err, ENOMEM, "cannot open %s", named);
+    c->url = target_url_of(c->named, &c->fd, err);
+    if (!c->url)
+        return -1;
     if (o->target)
-        o->target = *url;
+        o->target = c->url;
     else
-        o->disk_url = *url;
-    return target_open(named, &opts, &o->disk.fd, err);
+        o->disk_url = c->url;
+    return 0;
 }
 
-static void print_report(const struct verify_report *r, uint32_t page_size)
+/* text with each place of the URL's path replaced by the path that was typed, cut to size. */
+static void show_typed(const struct checked *c, const char *text, char *to, size_t size)
 {
-    char checked[32], written[32], text[1024];
+    const char *via = c->url ? target_path(c->url) : NULL;
+    const char *typed = c->named ? target_path(c->named) : NULL;
+    size_t used = 0, len = via ? strlen(via) : 0;
 
-    fputs(r->phases, stdout);
+    while (*text && used + 1 < size) {
+        if (len && typed && strncmp(text, via, len) == 0) {
+            snprintf(to + used, size - used, "%s", typed);
+            used += strlen(to + used);
+            text += len;
+        } else {
+            to[used++] = *text++;
+        }
+    }
+    to[used] = '\0';
+}
+
+static void print_report(const struct verify_report *r, const struct checked *c, bool interrupted,
+                         uint32_t page_size)
+{
+    char checked[32], written[32], text[2 * sizeof r->phases];
+
+    show_typed(c, r->phases, text, sizeof text);
+    fputs(text, stdout);
     printf("checked %s, wrote %s, in %" PRIu64 " requests, %" PRIu64 " of them failed\n",
            size_format(r->bytes_checked, checked, sizeof checked),
            size_format(r->bytes_written, written, sizeof written), r->requests, r->errors);
@@ -173,56 +203,83 @@ static void print_report(const struct verify_report *r, uint32_t page_size)
         printf("\n%s\n", text);
     }
     if (r->incomplete)
-        puts("not complete: interrupted");
+        printf("INCOMPLETE: %s\n", interrupted ? "it was interrupted" : "it ended early");
     if (r->wrong_blocks)
         printf("WRONG DATA: %" PRIu64 " blocks\n", r->wrong_blocks);
     else if (r->errors)
         puts("no wrong data was seen, but requests failed");
     else if (!r->incomplete)
-        puts("every byte was right");
+        puts("every byte that was checked was right");
 }
 
-static int verify(struct verify_options *o, struct verify_report *report)
+struct view {
+    struct live live;
+    const struct checked *checked;
+};
+
+static void progress(const char *sentence, void *user)
+{
+    struct view *view = user;
+    char text[512];
+
+    show_typed(view->checked, sentence, text, sizeof text);
+    live_sentence(text, &view->live);
+}
+
+static int fail(const struct checked *c, const struct lp_error *err)
+{
+    struct lp_error shown = *err;
+
+    show_typed(c, err->msg, shown.msg, sizeof shown.msg);
+    return command_fail(&command_verify, &shown);
+}
+
+static int run(struct verify_options *o, const struct checked *c, struct verify_report *report)
 {
     struct lp_error err = {0};
+    struct view view = {.checked = c};
     struct stop stop;
-    struct live live;
 
     if (stop_begin(&stop, &err) != 0)
-        return command_fail(&command_verify, &err);
-    live_begin(&live, stderr, &stop.interrupted);
-    o->progress = live_sentence;
-    o->user = &live;
+        return fail(c, &err);
+    live_begin(&view.live, stderr, &stop.interrupted);
+    o->progress = progress;
+    o->user = &view;
     o->interrupted = &stop.interrupted;
     int rc = verify_run(o, report, &err);
-    live_end(&live);
+    live_end(&view.live);
     bool interrupted = stop.interrupted;
     stop_end(&stop);
-    int status = STATUS_RIGHT;
-    if (rc == 0)
-        print_report(report, o->host.page_size);
-    else
-        status = command_fail(&command_verify, &err);
-    if (rc == 0 && (report->wrong_blocks || report->errors))
-        status = STATUS_WRONG_DATA;
+    int status = rc == 0 ? STATUS_RIGHT : fail(c, &err);
+    if (rc == 0) {
+        print_report(report, c, interrupted, o->host.page_size);
+        if (fflush(stdout) != 0) {
+            lp_error_sys(&err, errno, "the findings cannot be written to stdout");
+            status = fail(c, &err);
+        }
+        if (report->wrong_blocks || report->errors)
+            status = STATUS_WRONG_DATA;
+    }
     return interrupted ? STATUS_INTERRUPTED : status;
 }
 
 static int cmd_verify(int argc, char **argv)
 {
     struct verify_args args;
+    struct checked checked = {.fd = -1};
     struct lp_error err = {0};
-    char *url = NULL;
     int status;
 
     struct verify_report *report = calloc(1, sizeof *report);
     if (!report)
         lp_error_sys(&err, ENOMEM, "cannot keep the report");
-    if (!report || parse(argc, argv, &args, &err) != 0 || open_disk(&args, &url, &err) != 0)
+    if (!report || parse(argc, argv, &args, &err) != 0 || open_disk(&args, &checked, &err) != 0)
         status = command_fail(&command_verify, &err);
     else
-        status = verify(&args.verify, report);
-    free(url);
+        status = run(&args.verify, &checked, report);
+    if (checked.fd >= 0)
+        close(checked.fd);
+    free(checked.url);
     free(report);
     return status;
 }

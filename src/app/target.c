@@ -94,3 +94,27 @@ int target_open(const char *target, const struct target_opts *opts, int *fd, str
     *fd = target_open_path(path, opts, err);
     return *fd < 0 ? -1 : 0;
 }
+
+char *target_url_of(const char *target, int *fd, struct lp_error *err)
+{
+    char *url = target_url(target), *held = NULL;
+    const char *path = url ? target_path(url) : NULL;
+    char via[4200];
+
+    if (url && (*fd < 0 || !path))
+        return url;
+    if (url && target_hold(path, fd, via, sizeof via, err) != 0) {
+        free(url);
+        return NULL;
+    }
+    if (url) {
+        size_t before = (size_t)(path - url), size = before + strlen(via) + 1;
+        held = malloc(size);
+        if (held)
+            snprintf(held, size, "%.*s%s", (int)before, url, via);
+    }
+    free(url);
+    if (!held)
+        lp_error_sys(err, ENOMEM, "cannot open %s", target);
+    return held;
+}

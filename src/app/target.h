@@ -11,6 +11,7 @@
 
 #include <lunpath/error.h>
 #include <stdbool.h>
+#include <stddef.h>
 
 struct target_opts {
     bool destroy;        /* it may be written; else it is opened read-only */
@@ -35,7 +36,17 @@ char *target_url(const char *target);
  * even_with_data. */
 int target_open(const char *target, const struct target_opts *opts, int *fd, struct lp_error *err);
 
+/* For those who open a disk several times and cannot do with one descriptor: a URL that leads to
+ * what *fd is open on, whatever became of its name. *fd is replaced by one that only keeps it; a
+ * device can be opened exclusively again. The URL is good while *fd is open. To be freed; NULL
+ * with err set. */
+char *target_url_of(const char *target, int *fd, struct lp_error *err);
+
 /* ---- the system's part ---- */
+
+/* For target_url_of: replaces *fd, and puts a path to it into via. 0 or -1. Where a system has no
+ * such paths, via gets path itself. */
+int target_hold(const char *path, int *fd, char *via, size_t size, struct lp_error *err);
 
 /* As target_open, for a path. Returns the descriptor or -1. */
 int target_open_path(const char *path, const struct target_opts *opts, struct lp_error *err);

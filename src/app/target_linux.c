@@ -177,3 +177,15 @@ int target_open_path(const char *path, const struct target_opts *opts, struct lp
     close(fd);
     return -1;
 }
+
+int target_hold(const char *path, int *fd, char *via, size_t size, struct lp_error *err)
+{
+    snprintf(via, size, "/proc/self/fd/%d", *fd);
+    int hold = open(via, O_PATH | O_CLOEXEC); /* no claim on the device, but its inode */
+    if (hold < 0)
+        return lp_error_sys(err, errno, "cannot open %s by its descriptor; is /proc there?", path);
+    close(*fd);
+    *fd = hold;
+    snprintf(via, size, "/proc/self/fd/%d", hold);
+    return 0;
+}
