@@ -23,6 +23,7 @@ isa-l.h       base
 isa-l/crc.h   base
 nettle/.*     base iscsi
 microhttpd.h  app
+immintrin.h   base
 '
 
 # C17 and POSIX, less what macOS has not (threads.h, uchar.h). Whatever else the system offers

@@ -10,6 +10,10 @@
 
 #include <stddef.h>
 
+/* From so many bytes on; below, the data may well be used again from the cache soon. */
+enum { COPY_STREAM_MIN = 32 * 1024 };
+
+/* The areas do not overlap. */
 void copy_bytes(void *dst, const void *src, size_t n);
 
 /* "AVX2 streaming stores" or "memcpy": what copy_bytes uses for large blocks here. */

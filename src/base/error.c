@@ -5,8 +5,8 @@
 #include <stdio.h>
 #include <string.h>
 
-static void set_text(struct lp_error *err, enum lp_error_domain domain, int code, const char *fmt,
-                     va_list ap)
+__attribute__((format(printf, 4, 0))) static void
+set_text(struct lp_error *err, enum lp_error_domain domain, int code, const char *fmt, va_list ap)
 {
     err->domain = domain;
     err->code = code;
