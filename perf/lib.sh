@@ -34,13 +34,14 @@ cpus=$(taskset -cp $$ 2>/dev/null | sed 's/.*: //')
 
 on='' # put before a program that must run somewhere: "taskset -c 0"
 
-# bench LABEL OPTION...: one run; its result is LABEL in the table.
+# bench LABEL OPTION...: one run; its result is LABEL in the table. A path with wrong bytes makes
+# the exit status bad but has a result, which the table names.
 bench() {
-    label=$1
+    json=$tmp/$1.$round.json
     shift
     # shellcheck disable=SC2086  # several words
-    $on "$program" bench "$@" --runs 1 --seconds "$seconds" --json "$tmp/$label.$round.json" \
-        >"$tmp/log" 2>&1 || { cat "$tmp/log" >&2; die "lunpath bench $* failed"; }
+    $on "$program" bench "$@" --runs 1 --seconds "$seconds" --json "$json" >"$tmp/log" 2>&1 ||
+        [ -s "$json" ] || { cat "$tmp/log" >&2; die "lunpath bench $* failed"; }
 }
 
 # Calls round as often as wanted, so that what is compared takes turns: a machine that drifts

@@ -27,7 +27,7 @@ class Result:
         if len(found) != 1:
             raise KeyError(f'{len(found)} paths are called {name}')
         if found[0]['verify']['wrong_blocks']:
-            self.notes.add(f'{found[0]["name"]}: WRONG BYTES, its speed means nothing')
+            self.notes.add((found[0]['name'], 'WRONG BYTES, its speed means nothing', None))
         return found[0]
 
     def point(self, name, direction, depth):
@@ -36,7 +36,7 @@ class Result:
         for point in path['points'][direction]:
             if point['depth_asked'] == depth:
                 for flag in point['flags']:
-                    self.notes.add(f'{path["name"]} {direction} depth {depth}: {flag}')
+                    self.notes.add((f'{path["name"]} {direction}', flag, depth))
                 return point
         raise KeyError(f'{path["name"]} has no {direction} at depth {depth}')
 
@@ -46,7 +46,8 @@ class Result:
     def mean(self, name, direction):
         """Gbit/s, mean of the depths from 4 to 128."""
         for point in self.path(name)['points'][direction]:
-            self.point(name, direction, point['depth_asked'])
+            if point['depth_asked'] >= 4:
+                self.point(name, direction, point['depth_asked'])
         return self.path(name)['summary'][direction]['mean_gbit_per_s']
 
     def ns_per_io(self, name, direction, depth):
@@ -73,7 +74,8 @@ def load(folder):
     rounds = {}
     for file in folder.glob('*.*.json'):
         label, number, _ = file.name.split('.')
-        data = json.loads(file.read_text())
+        text = file.read_text()
+        data = json.loads(text[text.index('{'):])  # fio may put remarks in front
         rounds.setdefault(int(number), {})[label] = (Fio if 'jobs' in data else Result)(data)
     return [rounds[number] for number in sorted(rounds)]
 
@@ -101,6 +103,17 @@ def wanted_text(wanted):
     return wanted if wanted == '-' else f'{wanted.split()[0]} {number(float(wanted.split()[1]))}'
 
 
+def print_notes(rounds):
+    depths = {}
+    for names in rounds:
+        for result in names.values():
+            for where, flag, depth in result.notes:
+                depths.setdefault((where, flag), set()).add(depth)
+    for (where, flag), found in sorted(depths.items(), key=lambda item: item[0]):
+        at = ', '.join(str(depth) for depth in sorted(filter(None, found)))
+        print(f'note: {where}: {flag}' + (f' (depth {at})' if at else ''))
+
+
 def print_machine(rounds, cpus):
     first = next((r for r in rounds[0].values() if isinstance(r, Result)), None)
     env = first.data['environment']
@@ -123,10 +136,10 @@ def main(folder, cpus):
         code = compile(expression, what, 'eval')
         values = [eval(code, {}, dict(names)) for names in rounds]  # rows come from our scripts
         spread = f'{number(min(values))} .. {number(max(values))}'
-        print(f'{what:{width}}  {wanted_text(wanted):>9}  {number(statistics.median(values)):>9}  '
-              f'{spread:19}  {verdict(wanted, values)}')
-    notes = sorted({note for names in rounds for result in names.values() for note in result.notes})
-    print(*[f'note: {note}' for note in notes], sep='\n')
+        line = (f'{what:{width}}  {wanted_text(wanted):>9}  '
+                f'{number(statistics.median(values)):>9}  {spread:19}  {verdict(wanted, values)}')
+        print(line.rstrip())
+    print_notes(rounds)
 
 
 if __name__ == '__main__':

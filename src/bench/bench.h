@@ -74,7 +74,8 @@ struct bench_options {
     bool verify;               /* default true; writes need it too */
     char preset[RESULT_NAME];  /* for the report */
     char command[RESULT_TEXT]; /* for the report */
-    /* While it runs. */
+    /* While it runs. progress is called at most ten times a second beside the end of each point,
+     * by the thread that drives the first queue. */
     void (*progress)(const struct bench_progress *progress, void *user);
     void *user;
     const volatile sig_atomic_t *interrupted; /* not NULL and not 0: end soon, keep what is there */

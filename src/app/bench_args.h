@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The command line of `lunpath bench`, read and checked, before anything is opened. */
+#ifndef APP_BENCH_ARGS_H
+#define APP_BENCH_ARGS_H
+
+#include "app/options.h"
+#include "app/report_files.h"
+#include "bench/bench.h"
+
+struct bench_args {
+    struct bench_options bench; /* target and disk_url as typed; progress, interrupted not set */
+    bool destroy;
+    bool even_with_data;
+    struct report_files files;
+};
+
+enum { BENCH_MAX_OPTIONS = 64 };
+
+/* Fills table[0..BENCH_MAX_OPTIONS); returns how many there are. */
+unsigned bench_table(struct option *table);
+
+/* argv[0..argc) behind "bench". argv must outlive args. 0, or -1 with LP_ERROR_USAGE. */
+int bench_args_parse(int argc, char **argv, struct bench_args *args, struct lp_error *err);
+
+#endif
