@@ -111,10 +111,12 @@ static char *changed(const char *from, const char *to)
 
     if (!at)
         fail_msg("%s is not in the JSON", from);
+    size_t before = (size_t)(at - text);
     size_t size = strlen(text) + strlen(to) + 1;
     char *result = malloc(size);
     assert_non_null(result);
-    snprintf(result, size, "%.*s%s%s", (int)(at - text), text, to, at + strlen(from));
+    memcpy(result, text, before);
+    snprintf(result + before, size - before, "%s%s", to, text + before + strlen(from));
     free(text);
     free(r);
     return result;
