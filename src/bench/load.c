@@ -257,8 +257,8 @@ static void start_window(struct load *l)
 }
 
 /* At its planned end; but not before each place of the queue has had its turn once, since a path
- * that works on all requests at a time completes none for long and then all: up to MAX_STRETCH times
- * the planned length. */
+ * that works on all requests at a time completes none for long and then all: up to MAX_STRETCH
+ * times the planned length. */
 static bool window_is_over(const struct load *l)
 {
     uint64_t elapsed = l->last_ns - l->start_ns, planned = l->opts->run_ns;
