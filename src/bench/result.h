@@ -50,7 +50,7 @@ struct result_point {
     double app_cpu_s_per_gib, driver_cpu_s_per_gib;
     double app_syscalls_per_io, driver_syscalls_per_io;
     double drift;      /* relative change from the first to the last part of the run */
-    double of_ceiling; /* gbit_per_s as a fraction of limits.copy_gbit_per_s */
+    double of_ceiling; /* gbit_per_s as a fraction of result_ceiling() */
     uint32_t flags;
 };
 
@@ -133,7 +133,12 @@ struct result {
     struct result_path paths[RESULT_MAX_PATHS];
 };
 
-/* Fills each path's summary and of_ceiling from its points. */
+/* What no path can exceed, Gbit/s: limits.copy_gbit_per_s with one queue,
+ * limits.copy_all_gbit_per_s with more (each queue has a thread of its own). 0: not measured. */
+double result_ceiling(const struct result *r);
+
+/* Fills each path's summary and of_ceiling from its points. What cannot be said is 0: the mean
+ * without a depth from 4 to 128, of_ceiling without a ceiling. */
 void result_summarise(struct result *r);
 
 /* "depth not reached, short run" into buf; "" for none. Returns buf. */

@@ -42,6 +42,7 @@ struct driver_queue {
     size_t arena_size;
     unsigned depth, in_flight;
     uint32_t sq_head, cq_tail, cq_published;
+    bool owes_wake; /* completions were posted since the last ring_wake() */
     struct driver_slot *slots;
     int cpu;
 };
@@ -61,8 +62,26 @@ struct thread_arg {
 
 /* ---- completing ---- */
 
+static void set_counter(_Atomic uint64_t *counter, uint64_t value)
+{
+    atomic_store_explicit(counter, value, memory_order_relaxed);
+}
+
+static void show_stats(struct driver_queue *d)
+{
+    const struct lp_queue_stats *s = &d->stack.disk->stats;
+
+    set_counter(&d->view.shared->requests, s->requests);
+    set_counter(&d->view.shared->bytes_read, s->bytes_read);
+    set_counter(&d->view.shared->bytes_written, s->bytes_written);
+    set_counter(&d->view.shared->syscalls, s->syscalls + d->wait.syscalls);
+    set_counter(&d->view.shared->sleeps, d->wait.sleeps);
+}
+
+/* Counters first: whoever sees a completion sees it counted. */
 static void publish(struct driver_queue *d)
 {
+    show_stats(d);
     atomic_store_explicit(&d->view.shared->cq_tail, d->cq_tail, memory_order_release);
     d->cq_published = d->cq_tail;
 }
@@ -72,6 +91,7 @@ static void post(struct driver_queue *d, uint16_t id, int status)
     atomic_store_explicit(&d->view.cq[d->cq_tail & d->view.mask], ring_cqe_pack(id, status),
                           memory_order_relaxed);
     d->cq_tail++;
+    d->owes_wake = true;
     if (d->cq_tail - d->cq_published >= PUBLISH_EVERY)
         publish(d);
 }
@@ -179,36 +199,21 @@ static int take_all(struct driver_queue *d)
 
 /* ---- the queue's loop ---- */
 
-static void set_counter(_Atomic uint64_t *counter, uint64_t value)
-{
-    atomic_store_explicit(counter, value, memory_order_relaxed);
-}
-
-static void show_stats(struct driver_queue *d)
-{
-    const struct lp_queue_stats *s = &d->stack.disk->stats;
-
-    set_counter(&d->view.shared->requests, s->requests);
-    set_counter(&d->view.shared->bytes_read, s->bytes_read);
-    set_counter(&d->view.shared->bytes_written, s->bytes_written);
-    set_counter(&d->view.shared->syscalls, s->syscalls + d->wait.syscalls);
-    set_counter(&d->view.shared->sleeps, d->wait.sleeps);
-}
-
 static void serve(struct driver_queue *d)
 {
     for (;;) {
         int took = take_all(d);
         if (took < 0)
             return;
-        int done = d->in_flight > 0 ? lp_queue_poll(d->stack.top, 0) : 0;
-        if (d->cq_tail != d->cq_published || done > 0) {
-            show_stats(d); /* before the tail: whoever sees the completion sees it counted */
+        if (d->in_flight > 0)
+            lp_queue_poll(d->stack.top, 0);
+        if (took == 0 && d->in_flight > 0 && !d->owes_wake)
+            lp_queue_poll(d->stack.top, DISK_WAIT_NS);
+        if (d->owes_wake) {
             publish(d);
             ring_wake(&d->wait, &d->view.shared->app_sleeping);
-        } else if (took == 0 && d->in_flight > 0) {
-            done = lp_queue_poll(d->stack.top, DISK_WAIT_NS);
-        } else if (took == 0) {
+            d->owes_wake = false;
+        } else if (took == 0 && d->in_flight == 0) {
             ring_wait_for(&d->wait, &d->view.shared->sq_tail, d->sq_head,
                           &d->view.shared->driver_sleeping, NULL, RING_WAIT_FOREVER);
         }

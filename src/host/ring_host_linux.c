@@ -72,7 +72,6 @@ static void wake_queues(struct ring_host *h, struct ring_session *s)
 {
     struct ring_view view;
 
-    atomic_thread_fence(memory_order_seq_cst);
     for (unsigned i = 0; i < h->opts.config.queues; i++) {
         ring_view_at(&view, s->control.base, h->opts.config.depth, i);
         atomic_store_explicit(&view.shared->app_sleeping, 0, memory_order_seq_cst);

@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <linux/capability.h>
 #include <linux/fs.h>
+#include <linux/futex.h>
 #include <linux/landlock.h>
 #include <seccomp.h>
 #include <stdbool.h>
@@ -54,7 +55,7 @@ static const int allowed[] = {
     SCMP_SYS(ppoll),
     SCMP_SYS(getpid),
     SCMP_SYS(gettid),
-    SCMP_SYS(tgkill),
+
     SCMP_SYS(restart_syscall),
     SCMP_SYS(exit),
     SCMP_SYS(exit_group),
@@ -71,25 +72,39 @@ static void append(char *mode, size_t mode_size, const char *what)
     snprintf(mode + used, mode_size - used, "%s%s", used ? ", " : "", what);
 }
 
+struct rule { /* allowed when (argument & mask) == value */
+    int call;
+    unsigned argument;
+    uint64_t mask, value;
+};
+
 static int add_rules(scmp_filter_ctx ctx)
 {
+    const struct rule rules[] = {
+        /* Memory, but nothing that can be executed. */
+        {SCMP_SYS(mmap), 2, PROT_EXEC, 0},
+        {SCMP_SYS(mprotect), 2, PROT_EXEC, 0},
+        /* Discarding on a block device has no other call. */
+        {SCMP_SYS(ioctl), 1, UINT32_MAX, BLKDISCARD},
+        {SCMP_SYS(ioctl), 1, UINT32_MAX, BLKZEROOUT},
+        /* Waiting and waking only: a requeue could move the application's sleeper to a word where
+         * nobody looks for it. */
+        {SCMP_SYS(futex), 1, 127, FUTEX_WAIT},
+        {SCMP_SYS(futex), 1, 127, FUTEX_WAKE},
+        {SCMP_SYS(futex), 1, 127, FUTEX_WAIT_BITSET},
+        {SCMP_SYS(futex), 1, 127, FUTEX_WAKE_BITSET},
+        /* abort(), and nobody else's threads. */
+        {SCMP_SYS(tgkill), 0, UINT32_MAX, (uint64_t)getpid()},
+    };
     int e = 0;
 
     for (size_t i = 0; i < sizeof allowed / sizeof *allowed && e == 0; i++)
         e = seccomp_rule_add(ctx, SCMP_ACT_ALLOW, allowed[i], 0);
-    if (e == 0)
-        e = seccomp_rule_add(ctx, SCMP_ACT_ALLOW, SCMP_SYS(mmap), 1,
-                             SCMP_A2(SCMP_CMP_MASKED_EQ, PROT_EXEC, 0));
-    if (e == 0)
-        e = seccomp_rule_add(ctx, SCMP_ACT_ALLOW, SCMP_SYS(mprotect), 1,
-                             SCMP_A2(SCMP_CMP_MASKED_EQ, PROT_EXEC, 0));
-    /* Discarding on a block device has no other call. */
-    if (e == 0)
-        e = seccomp_rule_add(ctx, SCMP_ACT_ALLOW, SCMP_SYS(ioctl), 1,
-                             SCMP_A1(SCMP_CMP_EQ, BLKDISCARD));
-    if (e == 0)
-        e = seccomp_rule_add(ctx, SCMP_ACT_ALLOW, SCMP_SYS(ioctl), 1,
-                             SCMP_A1(SCMP_CMP_EQ, BLKZEROOUT));
+    for (size_t i = 0; i < sizeof rules / sizeof *rules && e == 0; i++) {
+        const struct rule *r = &rules[i];
+        e = seccomp_rule_add(ctx, SCMP_ACT_ALLOW, r->call, 1,
+                             SCMP_CMP64(r->argument, SCMP_CMP_MASKED_EQ, r->mask, r->value));
+    }
     return e;
 }
 

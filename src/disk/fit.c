@@ -1,0 +1,553 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Three ways for a request: straight through when it meets the limits; as pieces of its own
+ * segments; as pieces copied through bounce memory where the segments cannot be used as they lie.
+ *
+ * A split request is a `parent`. Parents that can go on are in the ready list, in order of arrival;
+ * a parent whose window is full leaves it and comes back when one of its pieces ends, so the work
+ * for a piece does not grow with the number of requests.
+ */
+#include "disk/disk_int.h"
+
+#include <lunpath/fit.h>
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum {
+    MAX_PIECE_SEGMENTS = 128,
+    BOUNCE_SLOT = 256 << 10, /* bytes, where pieces are only bounced now and then */
+    DEFAULT_BOUNCE_SLOTS = 8,
+};
+
+struct parent {
+    struct lp_request *req;
+    struct parent *next;
+    uint64_t issued;    /* bytes handed out in pieces */
+    uint32_t seg;       /* the segment in which the next piece starts */
+    size_t seg_offset;  /* and the byte in it */
+    unsigned in_flight; /* pieces */
+    int status;
+    bool ready; /* in the ready list */
+};
+
+struct piece {
+    struct lp_request req;
+    struct fit *fit;
+    struct parent *parent;
+    struct piece *next_free;
+    struct iovec *iov; /* MAX_PIECE_SEGMENTS */
+    char *bounce;      /* NULL: not bounced */
+    uint32_t seg;      /* where its data begins in the parent's segments */
+    size_t seg_offset;
+};
+
+struct parent_list {
+    struct parent *first, *last;
+};
+
+struct fit {
+    struct lp_queue q;
+    struct lp_queue *lower;
+    struct lp_limits limits; /* of pieces */
+    struct lp_fit_opts opts;
+    uint64_t cap; /* bytes a piece, all limits together */
+    uint32_t max_segs;
+    uint32_t unit; /* pieces are multiples of it, but for the last one */
+
+    struct parent *parents, *free_parents;
+    struct piece *pieces, *free_pieces;
+    struct iovec *iovs;
+    struct parent_list ready;
+    struct request_list done;
+    int completed; /* at the top, during one poll */
+    int pieces_ended;
+
+    void *own_bounce;
+    char **free_bounces;
+    unsigned bounce_count;
+    size_t bounce_slot;
+    uint64_t bounced;
+};
+
+/* ---- what meets the limits ---- */
+
+static bool inside_arena(const struct lp_limits *l, const void *base, size_t length)
+{
+    uintptr_t from = (uintptr_t)base, arena = (uintptr_t)l->arena;
+
+    return !l->arena || (from >= arena && from - arena <= l->arena_size &&
+                         length <= l->arena_size - (from - arena));
+}
+
+static bool segment_meets(const struct lp_limits *l, const void *base, size_t length)
+{
+    return (((uintptr_t)base | length) & (l->mem_align - 1)) == 0 && inside_arena(l, base, length);
+}
+
+static bool moves_data(const struct lp_request *req)
+{
+    return req->op == LP_READ || req->op == LP_WRITE;
+}
+
+static bool meets_limits(const struct fit *f, const struct lp_request *req)
+{
+    if (!moves_data(req))
+        return !f->limits.max_transfer || req->length <= f->limits.max_transfer;
+    if (f->opts.always_bounce || req->length > f->cap || req->iovcnt > f->max_segs)
+        return false;
+    for (uint32_t i = 0; i < req->iovcnt; i++) {
+        const struct iovec *v = &req->iov[i];
+        if ((f->limits.max_segment && v->iov_len > f->limits.max_segment) ||
+            !segment_meets(&f->limits, v->iov_base, v->iov_len))
+            return false;
+    }
+    return true;
+}
+
+/* What no splitting can mend. */
+static int check_request(const struct fit *f, const struct lp_request *req)
+{
+    const struct lp_limits *l = &f->limits;
+    uint64_t sum = 0;
+
+    if (req->op == LP_FLUSH || req->op == LP_INVALIDATE)
+        return 0;
+    if (((req->offset | req->length) & (l->block_size - 1)) || req->length > l->size ||
+        req->offset > l->size - req->length)
+        return -EINVAL;
+    if (l->read_only && req->op != LP_READ)
+        return -EROFS;
+    if ((req->op == LP_DISCARD && !l->discard) || (req->op == LP_WRITE_ZEROES && !l->write_zeroes))
+        return -EOPNOTSUPP;
+    if (!moves_data(req))
+        return 0;
+    for (uint32_t i = 0; i < req->iovcnt; i++) {
+        if (req->iov[i].iov_len > req->length - sum)
+            return -EINVAL;
+        sum += req->iov[i].iov_len;
+    }
+    return sum == req->length ? 0 : -EINVAL;
+}
+
+/* ---- parents ---- */
+
+static void ready_push(struct fit *f, struct parent *p)
+{
+    p->ready = true;
+    p->next = NULL;
+    if (f->ready.last)
+        f->ready.last->next = p;
+    else
+        f->ready.first = p;
+    f->ready.last = p;
+}
+
+static void ready_pop(struct fit *f)
+{
+    struct parent *p = f->ready.first;
+
+    p->ready = false;
+    f->ready.first = p->next;
+    if (!f->ready.first)
+        f->ready.last = NULL;
+}
+
+static void parent_finish(struct fit *f, struct parent *p)
+{
+    struct lp_request *req = p->req;
+
+    req->status = p->status;
+    p->next = f->free_parents;
+    f->free_parents = p;
+    f->completed++;
+    disk_count(&f->q.stats, req);
+    req->complete(req);
+}
+
+static bool all_issued(const struct parent *p)
+{
+    return p->status != 0 || p->issued == p->req->length;
+}
+
+/* ---- moving along and copying segments ---- */
+
+static void advance(const struct lp_request *req, uint32_t *seg, size_t *offset, uint64_t length)
+{
+    while (length > 0 && *seg < req->iovcnt) {
+        size_t left = req->iov[*seg].iov_len - *offset;
+        if (length < left) {
+            *offset += length;
+            return;
+        }
+        length -= left;
+        (*seg)++;
+        *offset = 0;
+    }
+}
+
+/* Between the parent's segments, from (seg, offset) on, and a bounce. */
+static void copy_segments(const struct lp_request *req, uint32_t seg, size_t offset, char *bounce,
+                          uint64_t length, bool to_bounce)
+{
+    while (length > 0) {
+        size_t n = req->iov[seg].iov_len - offset;
+        char *at = (char *)req->iov[seg].iov_base + offset;
+        if (n > length)
+            n = (size_t)length;
+        if (to_bounce)
+            memcpy(bounce, at, n);
+        else
+            memcpy(at, bounce, n);
+        bounce += n;
+        length -= n;
+        seg++;
+        offset = 0;
+    }
+}
+
+/* ---- pieces ---- */
+
+/* Takes bytes off the end of v[0..*n) until length of them are left. */
+static void trim(struct iovec *v, uint32_t *n, uint64_t total, uint64_t length)
+{
+    while (*n > 0 && total > length) {
+        uint64_t over = total - length;
+        if (v[*n - 1].iov_len > over) {
+            v[*n - 1].iov_len -= (size_t)over;
+            return;
+        }
+        total -= v[*n - 1].iov_len;
+        (*n)--;
+    }
+}
+
+/* As much of the parent's own segments as can be used where they lie; 0: nothing can. */
+static uint64_t gather(const struct fit *f, const struct parent *p, struct iovec *v, uint32_t *n)
+{
+    uint64_t left = p->req->length - p->issued, total = 0;
+    uint32_t seg = p->seg;
+    size_t offset = p->seg_offset;
+
+    *n = 0;
+    if (left > f->cap)
+        left = f->cap;
+    while (total < left && *n < f->max_segs && seg < p->req->iovcnt) {
+        const struct iovec *from = &p->req->iov[seg];
+        size_t length = from->iov_len - offset;
+        char *base = (char *)from->iov_base + offset;
+        if (length > left - total)
+            length = (size_t)(left - total);
+        if (f->limits.max_segment && length > f->limits.max_segment)
+            length = f->limits.max_segment;
+        if (length > 0 && !segment_meets(&f->limits, base, length))
+            break;
+        if (length > 0)
+            v[(*n)++] = (struct iovec){base, length};
+        total += length;
+        advance(p->req, &seg, &offset, length);
+        if (length == 0)
+            seg++, offset = 0;
+    }
+    uint64_t whole = p->issued + total == p->req->length ? total : total - total % f->unit;
+    trim(v, n, total, whole);
+    return whole;
+}
+
+/* The bounce itself as segments. */
+static uint64_t slice_bounce(const struct fit *f, const struct parent *p, struct piece *piece,
+                             uint32_t *n)
+{
+    uint64_t length = p->req->length - p->issued;
+    uint64_t cap = f->cap < f->bounce_slot ? f->cap : f->bounce_slot;
+    size_t step = f->limits.max_segment ? f->limits.max_segment : (size_t)-1;
+
+    if (length > cap)
+        length = cap;
+    *n = 0;
+    for (uint64_t at = 0; at < length; at += piece->iov[*n - 1].iov_len) {
+        size_t part = length - at < step ? (size_t)(length - at) : step;
+        piece->iov[(*n)++] = (struct iovec){piece->bounce + at, part};
+    }
+    return length;
+}
+
+static void piece_free(struct fit *f, struct piece *piece)
+{
+    if (piece->bounce)
+        f->free_bounces[f->bounce_count++] = piece->bounce;
+    piece->bounce = NULL;
+    piece->next_free = f->free_pieces;
+    f->free_pieces = piece;
+}
+
+static void piece_complete(struct lp_request *req)
+{
+    struct piece *piece = req->user;
+    struct fit *f = piece->fit;
+    struct parent *p = piece->parent;
+
+    f->pieces_ended++;
+    if (req->status == 0 && req->op == LP_READ && piece->bounce)
+        copy_segments(p->req, piece->seg, piece->seg_offset, piece->bounce, req->length, false);
+    if (p->status == 0)
+        p->status = req->status;
+    p->in_flight--;
+    piece_free(f, piece);
+    if (all_issued(p) && !p->ready && p->in_flight == 0)
+        parent_finish(f, p);
+    else if (!all_issued(p) && !p->ready)
+        ready_push(f, p);
+}
+
+/* Fills in data and length. False: no bounce memory is free. */
+static bool piece_fill(struct fit *f, struct parent *p, struct piece *piece)
+{
+    const struct lp_request *req = p->req;
+    uint32_t n = 0;
+    uint64_t length = 0;
+
+    piece->bounce = NULL;
+    if (!moves_data(req)) {
+        length = req->length - p->issued;
+        if (length > f->limits.max_transfer)
+            length = f->limits.max_transfer - f->limits.max_transfer % f->unit;
+    } else if (!f->opts.always_bounce) {
+        length = gather(f, p, piece->iov, &n);
+    }
+    if (length == 0) {
+        if (f->bounce_count == 0)
+            return false;
+        piece->bounce = f->free_bounces[--f->bounce_count];
+        length = slice_bounce(f, p, piece, &n);
+        if (req->op == LP_WRITE)
+            copy_segments(req, p->seg, p->seg_offset, piece->bounce, length, true);
+        f->bounced++;
+    }
+    piece->seg = p->seg;
+    piece->seg_offset = p->seg_offset;
+    piece->req.iov = n ? piece->iov : NULL;
+    piece->req.iovcnt = n;
+    piece->req.length = length;
+    return true;
+}
+
+/* Sends the parent's next piece. False: something it needs is not free; nothing has changed. */
+static bool issue_piece(struct fit *f, struct parent *p)
+{
+    struct piece *piece = f->free_pieces;
+
+    if (!piece)
+        return false;
+    f->free_pieces = piece->next_free;
+    if (!piece_fill(f, p, piece)) {
+        piece_free(f, piece);
+        return false;
+    }
+    piece->parent = p;
+    piece->req.op = p->req->op;
+    piece->req.flags = p->req->flags;
+    piece->req.offset = p->req->offset + p->issued;
+    if (lp_queue_submit(f->lower, &piece->req) != 0) {
+        piece_free(f, piece);
+        return false;
+    }
+    p->in_flight++;
+    p->issued += piece->req.length;
+    if (moves_data(p->req))
+        advance(p->req, &p->seg, &p->seg_offset, piece->req.length);
+    return true;
+}
+
+static void issue_ready(struct fit *f)
+{
+    while (f->ready.first) {
+        struct parent *p = f->ready.first;
+        unsigned window = f->opts.window ? f->opts.window : (unsigned)-1;
+
+        while (!all_issued(p) && p->in_flight < window)
+            if (!issue_piece(f, p))
+                return;
+        ready_pop(f);
+        if (all_issued(p) && p->in_flight == 0)
+            parent_finish(f, p);
+    }
+}
+
+/* ---- the queue ---- */
+
+static int fit_submit(struct lp_queue *q, struct lp_request *req)
+{
+    struct fit *f = (struct fit *)q;
+    int e = check_request(f, req);
+
+    if (e != 0 || (req->length == 0 && req->op != LP_FLUSH && req->op != LP_INVALIDATE)) {
+        req->status = e;
+        list_add(&f->done, req);
+        return 0;
+    }
+    if (!f->ready.first && meets_limits(f, req) && lp_queue_submit(f->lower, req) == 0)
+        return 0;
+    struct parent *p = f->free_parents;
+    if (!p)
+        return -EAGAIN;
+    f->free_parents = p->next;
+    *p = (struct parent){.req = req};
+    ready_push(f, p);
+    return 0;
+}
+
+static void fit_kick(struct lp_queue *q)
+{
+    struct fit *f = (struct fit *)q;
+
+    issue_ready(f);
+    lp_queue_kick(f->lower);
+}
+
+static int fit_poll(struct lp_queue *q, uint64_t wait_ns)
+{
+    struct fit *f = (struct fit *)q;
+
+    f->completed = 0;
+    f->pieces_ended = 0;
+    issue_ready(f);
+    int done = list_complete(&f->done, &q->stats);
+    int n = lp_queue_poll(f->lower, done > 0 || f->completed > 0 ? 0 : wait_ns);
+    int straight = n - f->pieces_ended;
+    if (f->ready.first) {
+        issue_ready(f);
+        lp_queue_kick(f->lower);
+    }
+    return done + straight + f->completed;
+}
+
+static void fit_close(struct lp_queue *q)
+{
+    struct fit *f = (struct fit *)q;
+
+    if (f->lower)
+        lp_queue_close(f->lower);
+    free(f->parents);
+    free(f->pieces);
+    free(f->iovs);
+    free(f->free_bounces);
+    free(f->own_bounce);
+    free(f);
+}
+
+static const struct lp_queue_ops fit_ops = {fit_submit, fit_kick, fit_poll, fit_close};
+
+uint64_t lp_fit_bounced(const struct lp_queue *fit)
+{
+    return ((const struct fit *)fit)->bounced;
+}
+
+/* ---- opening ---- */
+
+static uint64_t round_down(uint64_t n, uint64_t to)
+{
+    return n - n % to;
+}
+
+static int derive_caps(struct fit *f, struct lp_error *err)
+{
+    struct lp_limits *l = &f->limits;
+
+    f->unit = l->block_size > l->mem_align ? l->block_size : l->mem_align;
+    f->max_segs = l->max_segments && l->max_segments < MAX_PIECE_SEGMENTS ? l->max_segments
+                                                                          : MAX_PIECE_SEGMENTS;
+    if (l->max_segment)
+        l->max_segment = (uint32_t)round_down(l->max_segment, l->mem_align);
+    f->cap = l->max_transfer ? l->max_transfer : (uint64_t)1 << 40;
+    if (l->max_segment && (uint64_t)l->max_segment * f->max_segs < f->cap)
+        f->cap = (uint64_t)l->max_segment * f->max_segs;
+    f->cap = round_down(f->cap, f->unit);
+    if (f->cap == 0)
+        return lp_error_set(err, LP_ERROR_USAGE, 0,
+                            "the limits (transfer %u, segment %u, segments %u) leave no room for a "
+                            "block of %u bytes: raise them",
+                            l->max_transfer, l->max_segment, l->max_segments, f->unit);
+    return 0;
+}
+
+static int carve_bounces(struct fit *f, struct lp_error *err)
+{
+    char *base = f->opts.bounce;
+    size_t size = f->opts.bounce_size;
+    size_t align =
+        f->opts.bounce_per_page && f->opts.page_size > f->unit ? f->opts.page_size : f->unit;
+    f->bounce_slot = f->opts.always_bounce || f->cap < BOUNCE_SLOT ? (size_t)f->cap : BOUNCE_SLOT;
+    f->bounce_slot = (f->bounce_slot + align - 1) / align * align;
+    if (!base) {
+        size = f->bounce_slot * DEFAULT_BOUNCE_SLOTS;
+        if (posix_memalign(&f->own_bounce, 4096 > align ? 4096 : align, size) != 0)
+            return lp_error_sys(err, ENOMEM, "bounce memory");
+        memset(f->own_bounce, 0, size);
+        base = f->own_bounce;
+    }
+    if (size < f->bounce_slot) /* little memory: smaller pieces */
+        f->bounce_slot = round_down(size, align);
+    if (f->bounce_slot == 0)
+        return lp_error_set(err, LP_ERROR_USAGE, 0,
+                            "%zu bytes of bounce memory are less than one block of %u", size,
+                            f->unit);
+    size_t count = size / f->bounce_slot;
+    f->free_bounces = calloc(count, sizeof *f->free_bounces);
+    if (!f->free_bounces)
+        return lp_error_sys(err, ENOMEM, "bounce memory");
+    for (size_t i = count; i-- > 0;)
+        f->free_bounces[f->bounce_count++] = base + i * f->bounce_slot;
+    return 0;
+}
+
+static int make_pools(struct fit *f, struct lp_error *err)
+{
+    unsigned pieces = f->limits.depth ? f->limits.depth : f->opts.depth;
+
+    f->parents = calloc(f->opts.depth, sizeof *f->parents);
+    f->pieces = calloc(pieces, sizeof *f->pieces);
+    f->iovs = calloc((size_t)pieces * MAX_PIECE_SEGMENTS, sizeof *f->iovs);
+    if (!f->parents || !f->pieces || !f->iovs)
+        return lp_error_sys(err, ENOMEM, "request pieces");
+    for (unsigned i = f->opts.depth; i-- > 0;) {
+        f->parents[i].next = f->free_parents;
+        f->free_parents = &f->parents[i];
+    }
+    for (unsigned i = pieces; i-- > 0;) {
+        struct piece *piece = &f->pieces[i];
+        piece->fit = f;
+        piece->iov = f->iovs + (size_t)i * MAX_PIECE_SEGMENTS;
+        piece->req.user = piece;
+        piece->req.complete = piece_complete;
+        piece_free(f, piece);
+    }
+    return 0;
+}
+
+struct lp_queue *lp_fit_open(struct lp_queue *lower, const struct lp_limits *limits,
+                             const struct lp_fit_opts *opts, struct lp_error *err)
+{
+    struct fit *f = calloc(1, sizeof *f);
+
+    if (!f) {
+        lp_error_sys(err, ENOMEM, "request splitter");
+        lp_queue_close(lower);
+        return NULL;
+    }
+    f->q.ops = &fit_ops;
+    f->lower = lower;
+    f->limits = *limits;
+    f->opts = *opts;
+    f->q.limits = *limits;
+    f->q.limits.mem_align = 1;
+    f->q.limits.max_transfer = f->q.limits.max_segment = f->q.limits.max_segments = 0;
+    f->q.limits.depth = opts->depth;
+    f->q.limits.arena = NULL;
+    f->q.limits.arena_size = 0;
+    if (derive_caps(f, err) == 0 && carve_bounces(f, err) == 0 && make_pools(f, err) == 0)
+        return &f->q;
+    fit_close(&f->q);
+    return NULL;
+}
