@@ -154,6 +154,22 @@ check "no file is left behind" test -z "$(find . -name '*.json.*')"
     check "the file was written to" sh -c '! head -c 16777216 /dev/zero | cmp -s - disk.img'
     run bench "fault:flip=3:ram:32M" $short
     exits "wrong data gives its own status" 3
+
+    # ---- verify ----
+
+    thorough="--size 16M --seconds 0.05"
+    succeeds "verify of a right profile succeeds" verify software $thorough
+    check "it says that all was right" grep -q 'every byte that was checked was right' out
+    run verify "fault:misdirected=50:ram:16M" $thorough
+    exits "verify of a wrong disk has its own status" 3
+    check "it says what kind of wrong" grep -q '^misdirected: block at offset' out
+    check "it says where" grep -q '^request READ .* bytes at ' out
+    cksum disk.img >before
+    succeeds "verify reads a file twice" verify --buffered disk.img $thorough
+    check "and leaves it as it was" sh -c 'cksum disk.img | cmp -s - before'
+    check "the name that was typed is shown" grep -q 'file:disk.img' out
+    succeeds "verify writes to a file with --destroy" verify --buffered --destroy disk.img $thorough
+    check "then it is another" sh -c '! cksum disk.img | cmp -s - before'
 }
 
 # ---- what is on a file ----
