@@ -53,7 +53,8 @@ long_functions() {
 
 exits() {
     code $src_files | grep -vE '^src/(app/|host/[^:]*driver)' |
-        grep -E '(^|[^[:alnum:]_])(exit|_exit|_Exit|quick_exit) *\('
+        grep -E '(^|[^[:alnum:]_])(exit|_exit|_Exit|quick_exit) *\(' |
+        grep -v '_exit(127);' # the child of a fork whose exec failed has nowhere else to go
 }
 
 # Not "static TYPE name" without const at the left margin, unless it is a function.

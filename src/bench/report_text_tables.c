@@ -73,7 +73,7 @@ static void summary_cells(const struct text *t, const struct result_path *path, 
     char mean[FORMAT_LEN], ratio[FORMAT_LEN];
 
     if (!s->measured) {
-        fprintf(t->out, "%10s%6s%9s%5s%5s", "-", "-", "-", "-", verified_cell(path));
+        fprintf(t->out, "%10s%7s%10s%5s%5s", "-", "-", "-", "-", verified_cell(path));
         return;
     }
     at_cell(t, s->highest_gbit_per_s, s->highest_depth, 10);
@@ -81,8 +81,8 @@ static void summary_cells(const struct text *t, const struct result_path *path, 
         format_gbit(s->mean_gbit_per_s, mean, sizeof mean);
     else
         strcpy(mean, "-");
-    fprintf(t->out, "%6s", mean);
-    at_cell(t, s->lowest_gbit_per_s, s->lowest_depth, 9);
+    fprintf(t->out, "%7s", mean);
+    at_cell(t, s->lowest_gbit_per_s, s->lowest_depth, 10);
     fprintf(t->out, "%5s%5s", percent(s->of_ceiling, ratio), verified_cell(path));
 }
 
@@ -110,7 +110,7 @@ static void depth_table(const struct text *t, int d, unsigned from, unsigned to,
     for (unsigned i = from; i < to; i++)
         fprintf(t->out, "%6u ", t->r->config.depths[i]);
     if (last)
-        fprintf(t->out, "%10s%6s%9s%5s%5s", "highest@", "mean", "lowest@", "ceil", "data");
+        fprintf(t->out, "%10s%7s%10s%5s%5s", "highest@", "mean", "lowest@", "ceil", "data");
     fputc('\n', t->out);
     for (unsigned i = 0; i < t->r->path_count; i++)
         depth_row(t, &t->r->paths[i], d, from, to, last);

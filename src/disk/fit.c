@@ -7,6 +7,7 @@
  * a parent whose window is full leaves it and comes back when one of its pieces ends, so the work
  * for a piece does not grow with the number of requests.
  */
+#include "base/copy.h"
 #include "disk/disk_int.h"
 
 #include <lunpath/fit.h>
@@ -197,9 +198,9 @@ static void copy_segments(const struct lp_request *req, uint32_t seg, size_t off
         if (n > length)
             n = (size_t)length;
         if (to_bounce)
-            memcpy(bounce, at, n);
+            copy_bytes(bounce, at, n);
         else
-            memcpy(at, bounce, n);
+            copy_bytes(at, bounce, n);
         bounce += n;
         length -= n;
         seg++;

@@ -17,7 +17,7 @@
 #include <lunpath/fit.h>
 #include <lunpath/host.h>
 
-enum { PREP_MAX_TRANSFER = 1 << 20, PREP_DEFAULT_POOL = 65536 };
+enum { PREP_MAX_TRANSFER = 1 << 20, PREP_DEFAULT_POOL = 262144 };
 
 struct prep_opts {
     enum lp_prep mode;

@@ -107,14 +107,16 @@ static void what_json_cannot_hold_is_written_as_what_it_can(void **state)
 static char *changed(const char *from, const char *to)
 {
     struct result *r = new_result(sample_result);
-    char *text = rendered(json, r, NULL), *at = strstr(text, from);
+    char *text = rendered(json, r, NULL);
 
-    if (!at)
+    if (!strstr(text, from))
         fail_msg("%s is not in the JSON", from);
+    size_t before = strlen(text) - strlen(strstr(text, from));
     size_t size = strlen(text) + strlen(to) + 1;
     char *result = malloc(size);
     assert_non_null(result);
-    snprintf(result, size, "%.*s%s%s", (int)(at - text), text, to, at + strlen(from));
+    memcpy(result, text, before);
+    snprintf(result + before, size - before, "%s%s", to, text + before + strlen(from));
     free(text);
     free(r);
     return result;
