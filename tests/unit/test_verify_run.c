@@ -136,6 +136,24 @@ static void a_right_profile_passes_every_phase(void **state)
     assert_true(b.report.bytes_written > 4 * 4 * MIB);
 }
 
+static void guarded_preparation_is_right_on_several_queues(void **state)
+{
+    static const struct bench_profile guarded[] = {
+        {"page", "", "inline", LP_PREP_PAGE, true},
+        {"block", "", "inline", LP_PREP_BLOCK, true},
+        {"multi", "", "inline", LP_PREP_MULTI, true},
+    };
+    struct bench b;
+
+    (void)state;
+    for (size_t i = 0; i < sizeof guarded / sizeof *guarded; i++) {
+        start(&b);
+        b.opts.profile = &guarded[i];
+        run(&b);
+        expect_clean(&b);
+    }
+}
+
 static void a_profile_takes_the_disk_that_is_named(void **state)
 {
     struct bench b;
@@ -314,6 +332,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_right_profile_passes_every_phase),
+        cmocka_unit_test(guarded_preparation_is_right_on_several_queues),
         cmocka_unit_test(a_profile_takes_the_disk_that_is_named),
         cmocka_unit_test(a_disk_url_is_a_target_too),
         cmocka_unit_test(the_same_seed_finds_the_same),
