@@ -225,7 +225,8 @@ static void *queue_main(void *arg)
     struct thread_arg t = *(struct thread_arg *)arg;
 
     free(arg);
-    pthread_barrier_wait(&t.driver->go);
+    pthread_barrier_wait(&t.driver->go); /* started: what starting needs is done unfiltered */
+    pthread_barrier_wait(&t.driver->go); /* the application knows, and so may the queue */
     serve(t.queue);
     _exit(1); /* a broken protocol ends the driver: the application sees the socket close */
 }
@@ -293,11 +294,12 @@ static int open_queue(struct driver *d, unsigned i, struct lp_error *err)
 {
     struct driver_queue *q = &d->queues[i];
     const struct ring_config *c = &d->config;
+    size_t table = (size_t)(c->iommu_size / c->queues); /* each queue has its own, in order */
     struct stack_opts opts = {.depth = c->depth,
                               .prep = (enum lp_prep)c->prep,
                               .page_size = c->page_size,
-                              .iommu = d->iommu.base,
-                              .iommu_size = d->iommu.size,
+                              .iommu = d->iommu.base ? (char *)d->iommu.base + i * table : NULL,
+                              .iommu_size = table,
                               .arena = d->arena.base,
                               .arena_size = d->arena.size};
 
@@ -368,6 +370,7 @@ static int set_up(struct driver *d, int socket, char *mode, size_t mode_size, st
     sandbox_shed(mode, mode_size);
     if (start_threads(d, err) != 0)
         return -1;
+    pthread_barrier_wait(&d->go);
     return sandbox_filter(mode, mode_size, err);
 }
 

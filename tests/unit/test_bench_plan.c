@@ -46,7 +46,7 @@ static void assert_refused(const struct bench_options *o, const char *part)
     struct lp_error err = {.domain = LP_ERROR_NONE};
     struct result_environment env = machine();
     struct lp_limits disk = disk_of(gib);
-    struct plan plan;
+    struct plan plan = {0};
 
     if (plan_check(o, &err) == 0)
         assert_int_equal(plan_make(o, &env, &disk, true, &plan, &err), -1);
@@ -57,7 +57,7 @@ static struct plan made(const struct bench_options *o, const struct lp_limits *d
 {
     struct lp_error err = {.domain = LP_ERROR_NONE};
     struct result_environment env = machine();
-    struct plan plan;
+    struct plan plan = {0};
 
     if (plan_check(o, &err) != 0 || plan_make(o, &env, disk, true, &plan, &err) != 0)
         fail_msg("refused: %s", err.msg);
