@@ -17,7 +17,8 @@
 
 enum {
     MAX_PIECE_SEGMENTS = 128,
-    BOUNCE_SLOT = 256 << 10, /* bytes, where pieces are only bounced now and then */
+    BOUNCE_SLOT = 256 << 10,      /* bytes, where pieces are only bounced now and then */
+    ALWAYS_BOUNCE_SLOT = 1 << 20, /* bytes, where each of them is: as large as they get */
     DEFAULT_BOUNCE_SLOTS = 8,
 };
 
@@ -29,6 +30,7 @@ struct parent {
     size_t seg_offset;  /* and the byte in it */
     unsigned in_flight; /* pieces */
     int status;
+    bool begun; /* a piece was sent; a FLUSH has one of no bytes */
     bool ready; /* in the ready list */
 };
 
@@ -168,7 +170,7 @@ static void parent_finish(struct fit *f, struct parent *p)
 
 static bool all_issued(const struct parent *p)
 {
-    return p->status != 0 || p->issued == p->req->length;
+    return p->status != 0 || (p->begun && p->issued == p->req->length);
 }
 
 /* ---- moving along and copying segments ---- */
@@ -193,12 +195,12 @@ static void copy_segments(const struct lp_request *req, uint32_t seg, size_t off
 {
     while (length > 0) {
         size_t n = req->iov[seg].iov_len - offset;
-        char *at = (char *)req->iov[seg].iov_base + offset;
+        char *at = n > 0 ? (char *)req->iov[seg].iov_base + offset : NULL;
         if (n > length)
             n = (size_t)length;
-        if (to_bounce)
+        if (n > 0 && to_bounce) /* an empty segment may have no address */
             memcpy(bounce, at, n);
-        else
+        else if (n > 0)
             memcpy(at, bounce, n);
         bounce += n;
         length -= n;
@@ -236,7 +238,7 @@ static uint64_t gather(const struct fit *f, const struct parent *p, struct iovec
     while (total < left && *n < f->max_segs && seg < p->req->iovcnt) {
         const struct iovec *from = &p->req->iov[seg];
         size_t length = from->iov_len - offset;
-        char *base = (char *)from->iov_base + offset;
+        char *base = length > 0 ? (char *)from->iov_base + offset : NULL;
         if (length > left - total)
             length = (size_t)(left - total);
         if (f->limits.max_segment && length > f->limits.max_segment)
@@ -311,19 +313,18 @@ static bool piece_fill(struct fit *f, struct parent *p, struct piece *piece)
     piece->bounce = NULL;
     if (!moves_data(req)) {
         length = req->length - p->issued;
-        if (length > f->limits.max_transfer)
+        if (f->limits.max_transfer && length > f->limits.max_transfer)
             length = f->limits.max_transfer - f->limits.max_transfer % f->unit;
     } else if (!f->opts.always_bounce) {
         length = gather(f, p, piece->iov, &n);
     }
-    if (length == 0) {
+    if (length == 0 && moves_data(req)) {
         if (f->bounce_count == 0)
             return false;
         piece->bounce = f->free_bounces[--f->bounce_count];
         length = slice_bounce(f, p, piece, &n);
         if (req->op == LP_WRITE)
             copy_segments(req, p->seg, p->seg_offset, piece->bounce, length, true);
-        f->bounced++;
     }
     piece->seg = p->seg;
     piece->seg_offset = p->seg_offset;
@@ -353,6 +354,8 @@ static bool issue_piece(struct fit *f, struct parent *p)
         piece_free(f, piece);
         return false;
     }
+    f->bounced += piece->bounce != NULL;
+    p->begun = true;
     p->in_flight++;
     p->issued += piece->req.length;
     if (moves_data(p->req))
@@ -458,17 +461,17 @@ static int derive_caps(struct fit *f, struct lp_error *err)
     f->unit = l->block_size > l->mem_align ? l->block_size : l->mem_align;
     f->max_segs = l->max_segments && l->max_segments < MAX_PIECE_SEGMENTS ? l->max_segments
                                                                           : MAX_PIECE_SEGMENTS;
-    if (l->max_segment)
-        l->max_segment = (uint32_t)round_down(l->max_segment, l->mem_align);
     f->cap = l->max_transfer ? l->max_transfer : (uint64_t)1 << 40;
-    if (l->max_segment && (uint64_t)l->max_segment * f->max_segs < f->cap)
-        f->cap = (uint64_t)l->max_segment * f->max_segs;
+    uint64_t segment = round_down(l->max_segment, l->mem_align);
+    if (l->max_segment && segment * f->max_segs < f->cap)
+        f->cap = segment * f->max_segs;
     f->cap = round_down(f->cap, f->unit);
     if (f->cap == 0)
         return lp_error_set(err, LP_ERROR_USAGE, 0,
                             "the limits (transfer %u, segment %u, segments %u) leave no room for a "
                             "block of %u bytes: raise them",
                             l->max_transfer, l->max_segment, l->max_segments, f->unit);
+    l->max_segment = (uint32_t)segment;
     return 0;
 }
 
@@ -478,7 +481,8 @@ static int carve_bounces(struct fit *f, struct lp_error *err)
     size_t size = f->opts.bounce_size;
     size_t align =
         f->opts.bounce_per_page && f->opts.page_size > f->unit ? f->opts.page_size : f->unit;
-    f->bounce_slot = f->opts.always_bounce || f->cap < BOUNCE_SLOT ? (size_t)f->cap : BOUNCE_SLOT;
+    uint64_t most = f->opts.always_bounce ? ALWAYS_BOUNCE_SLOT : BOUNCE_SLOT;
+    f->bounce_slot = (size_t)(f->cap < most ? f->cap : most);
     f->bounce_slot = (f->bounce_slot + align - 1) / align * align;
     if (!base) {
         size = f->bounce_slot * DEFAULT_BOUNCE_SLOTS;
