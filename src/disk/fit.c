@@ -412,18 +412,21 @@ static void fit_kick(struct lp_queue *q)
 static int fit_poll(struct lp_queue *q, uint64_t wait_ns)
 {
     struct fit *f = (struct fit *)q;
+    int n, done;
 
     f->completed = 0;
-    f->pieces_ended = 0;
     issue_ready(f);
-    int done = list_complete(&f->done, &q->stats);
-    int n = lp_queue_poll(f->lower, done > 0 || f->completed > 0 ? 0 : wait_ns);
-    int straight = n - f->pieces_ended;
-    if (f->ready.first) {
-        issue_ready(f);
-        lp_queue_kick(f->lower);
-    }
-    return done + straight + f->completed;
+    done = list_complete(&f->done, &q->stats);
+    do { /* while pieces end, but no request: 0 says that the time is over */
+        f->pieces_ended = 0;
+        n = lp_queue_poll(f->lower, done + f->completed > 0 ? 0 : wait_ns);
+        done += n - f->pieces_ended; /* those that passed straight through */
+        if (f->ready.first) {
+            issue_ready(f);
+            lp_queue_kick(f->lower);
+        }
+    } while (n > 0 && done + f->completed == 0 && wait_ns > 0);
+    return done + f->completed;
 }
 
 static void fit_close(struct lp_queue *q)

@@ -545,6 +545,21 @@ static void test_more_requests_than_pieces(void **state)
     bench_free(b);
 }
 
+/* 0 from poll() would say that the time is over. */
+static void test_poll_waits_for_requests(void **state)
+{
+    struct bench *b = bench_new(512, 3);
+
+    (void)state;
+    b->script.q.limits.max_transfer = 512;
+    bench_open(b);
+    submit(b, simple_job(b, 0, LP_READ, ZONE));
+    assert_int_equal(lp_queue_poll(b->fit, 1), 1);
+    assert_int_equal(b->jobs[0].ended, 1);
+    assert_int_equal(lp_queue_poll(b->fit, 1), 0);
+    bench_free(b);
+}
+
 /* ---- operations without data ---- */
 
 static void test_flush_is_sent(void **state)
@@ -659,6 +674,8 @@ int main(void)
         {"always_bounce works without any limit", test_bounce_without_limits, NULL, NULL, NULL},
         {"requests wait for bounce memory", test_bounce_runs_out, NULL, NULL, NULL},
         {"more requests than pieces all end", test_more_requests_than_pieces, NULL, NULL, NULL},
+        {"a poll that may wait does so until a request ends, not a piece",
+         test_poll_waits_for_requests, NULL, NULL, NULL},
         {"a flush that has to wait is sent all the same", test_flush_is_sent, NULL, NULL, NULL},
         {"a discard is split in whole blocks and needs no bounce", test_discard, NULL, NULL, NULL},
         {"limits that leave no room are refused with a sentence", test_little_limits, NULL, NULL,
