@@ -117,7 +117,10 @@ int memory_open(struct memory *m, int fd, size_t size, struct lp_error *err)
     struct stat st;
     int seals = fcntl(fd, F_GET_SEALS);
 
-    *m = (struct memory){.fd = fd, .size = size, .page_size = (size_t)sysconf(_SC_PAGESIZE)};
+    size_t page = (size_t)sysconf(_SC_PAGESIZE);
+
+    size = (size + page - 1) & ~(page - 1); /* as memory_create() made it */
+    *m = (struct memory){.fd = fd, .size = size, .page_size = page};
     if (seals < 0 || (seals & SEALS) != SEALS)
         lp_error_set(err, LP_ERROR_PEER, EPERM, "shared memory from a peer is not sealed");
     else if (fstat(fd, &st) != 0 || st.st_size < 0 || (uint64_t)st.st_size < size || size == 0)

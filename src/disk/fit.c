@@ -18,7 +18,8 @@
 
 enum {
     MAX_PIECE_SEGMENTS = 128,
-    BOUNCE_SLOT = 256 << 10, /* bytes, where pieces are only bounced now and then */
+    BOUNCE_SLOT = 256 << 10,      /* bytes, where pieces are only bounced now and then */
+    ALWAYS_BOUNCE_SLOT = 1 << 20, /* bytes, where each of them is: as large as they get */
     DEFAULT_BOUNCE_SLOTS = 8,
 };
 
@@ -30,6 +31,7 @@ struct parent {
     size_t seg_offset;  /* and the byte in it */
     unsigned in_flight; /* pieces */
     int status;
+    bool begun; /* a piece was sent; a FLUSH has one of no bytes */
     bool ready; /* in the ready list */
 };
 
@@ -163,13 +165,12 @@ static void parent_finish(struct fit *f, struct parent *p)
     p->next = f->free_parents;
     f->free_parents = p;
     f->completed++;
-    disk_count(&f->q.stats, req);
     req->complete(req);
 }
 
 static bool all_issued(const struct parent *p)
 {
-    return p->status != 0 || p->issued == p->req->length;
+    return p->status != 0 || (p->begun && p->issued == p->req->length);
 }
 
 /* ---- moving along and copying segments ---- */
@@ -194,12 +195,12 @@ static void copy_segments(const struct lp_request *req, uint32_t seg, size_t off
 {
     while (length > 0) {
         size_t n = req->iov[seg].iov_len - offset;
-        char *at = (char *)req->iov[seg].iov_base + offset;
+        char *at = n > 0 ? (char *)req->iov[seg].iov_base + offset : NULL;
         if (n > length)
             n = (size_t)length;
-        if (to_bounce)
+        if (n > 0 && to_bounce) /* an empty segment may have no address */
             copy_bytes(bounce, at, n);
-        else
+        else if (n > 0)
             copy_bytes(at, bounce, n);
         bounce += n;
         length -= n;
@@ -237,7 +238,7 @@ static uint64_t gather(const struct fit *f, const struct parent *p, struct iovec
     while (total < left && *n < f->max_segs && seg < p->req->iovcnt) {
         const struct iovec *from = &p->req->iov[seg];
         size_t length = from->iov_len - offset;
-        char *base = (char *)from->iov_base + offset;
+        char *base = length > 0 ? (char *)from->iov_base + offset : NULL;
         if (length > left - total)
             length = (size_t)(left - total);
         if (f->limits.max_segment && length > f->limits.max_segment)
@@ -312,19 +313,18 @@ static bool piece_fill(struct fit *f, struct parent *p, struct piece *piece)
     piece->bounce = NULL;
     if (!moves_data(req)) {
         length = req->length - p->issued;
-        if (length > f->limits.max_transfer)
+        if (f->limits.max_transfer && length > f->limits.max_transfer)
             length = f->limits.max_transfer - f->limits.max_transfer % f->unit;
     } else if (!f->opts.always_bounce) {
         length = gather(f, p, piece->iov, &n);
     }
-    if (length == 0) {
+    if (length == 0 && moves_data(req)) {
         if (f->bounce_count == 0)
             return false;
         piece->bounce = f->free_bounces[--f->bounce_count];
         length = slice_bounce(f, p, piece, &n);
         if (req->op == LP_WRITE)
             copy_segments(req, p->seg, p->seg_offset, piece->bounce, length, true);
-        f->bounced++;
     }
     piece->seg = p->seg;
     piece->seg_offset = p->seg_offset;
@@ -354,6 +354,8 @@ static bool issue_piece(struct fit *f, struct parent *p)
         piece_free(f, piece);
         return false;
     }
+    f->bounced += piece->bounce != NULL;
+    p->begun = true;
     p->in_flight++;
     p->issued += piece->req.length;
     if (moves_data(p->req))
@@ -361,7 +363,9 @@ static bool issue_piece(struct fit *f, struct parent *p)
     return true;
 }
 
-static void issue_ready(struct fit *f)
+/* What is ready goes on. A parent that has failed ends here, but only during poll(): nobody expects
+ * complete() from kick(). */
+static void issue_ready(struct fit *f, bool polling)
 {
     while (f->ready.first) {
         struct parent *p = f->ready.first;
@@ -370,8 +374,11 @@ static void issue_ready(struct fit *f)
         while (!all_issued(p) && p->in_flight < window)
             if (!issue_piece(f, p))
                 return;
+        bool ended = all_issued(p) && p->in_flight == 0;
+        if (ended && !polling)
+            return;
         ready_pop(f);
-        if (all_issued(p) && p->in_flight == 0)
+        if (ended)
             parent_finish(f, p);
     }
 }
@@ -403,25 +410,29 @@ static void fit_kick(struct lp_queue *q)
 {
     struct fit *f = (struct fit *)q;
 
-    issue_ready(f);
+    issue_ready(f, false);
     lp_queue_kick(f->lower);
 }
 
 static int fit_poll(struct lp_queue *q, uint64_t wait_ns)
 {
     struct fit *f = (struct fit *)q;
+    struct lp_queue_stats unused; /* a layer's requests are counted where the work is done */
+    int n, done;
 
     f->completed = 0;
-    f->pieces_ended = 0;
-    issue_ready(f);
-    int done = list_complete(&f->done, &q->stats);
-    int n = lp_queue_poll(f->lower, done > 0 || f->completed > 0 ? 0 : wait_ns);
-    int straight = n - f->pieces_ended;
-    if (f->ready.first) {
-        issue_ready(f);
-        lp_queue_kick(f->lower);
-    }
-    return done + straight + f->completed;
+    issue_ready(f, true);
+    done = list_complete(&f->done, &unused);
+    do { /* while pieces end, but no request: 0 says that the time is over */
+        f->pieces_ended = 0;
+        n = lp_queue_poll(f->lower, done + f->completed > 0 ? 0 : wait_ns);
+        done += n - f->pieces_ended; /* those that passed straight through */
+        if (f->ready.first) {
+            issue_ready(f, true);
+            lp_queue_kick(f->lower);
+        }
+    } while (n > 0 && done + f->completed == 0 && wait_ns > 0);
+    return done + f->completed;
 }
 
 static void fit_close(struct lp_queue *q)
@@ -459,17 +470,17 @@ static int derive_caps(struct fit *f, struct lp_error *err)
     f->unit = l->block_size > l->mem_align ? l->block_size : l->mem_align;
     f->max_segs = l->max_segments && l->max_segments < MAX_PIECE_SEGMENTS ? l->max_segments
                                                                           : MAX_PIECE_SEGMENTS;
-    if (l->max_segment)
-        l->max_segment = (uint32_t)round_down(l->max_segment, l->mem_align);
     f->cap = l->max_transfer ? l->max_transfer : (uint64_t)1 << 40;
-    if (l->max_segment && (uint64_t)l->max_segment * f->max_segs < f->cap)
-        f->cap = (uint64_t)l->max_segment * f->max_segs;
+    uint64_t segment = round_down(l->max_segment, l->mem_align);
+    if (l->max_segment && segment * f->max_segs < f->cap)
+        f->cap = segment * f->max_segs;
     f->cap = round_down(f->cap, f->unit);
     if (f->cap == 0)
         return lp_error_set(err, LP_ERROR_USAGE, 0,
                             "the limits (transfer %u, segment %u, segments %u) leave no room for a "
                             "block of %u bytes: raise them",
                             l->max_transfer, l->max_segment, l->max_segments, f->unit);
+    l->max_segment = (uint32_t)segment;
     return 0;
 }
 
@@ -479,7 +490,8 @@ static int carve_bounces(struct fit *f, struct lp_error *err)
     size_t size = f->opts.bounce_size;
     size_t align =
         f->opts.bounce_per_page && f->opts.page_size > f->unit ? f->opts.page_size : f->unit;
-    f->bounce_slot = f->opts.always_bounce || f->cap < BOUNCE_SLOT ? (size_t)f->cap : BOUNCE_SLOT;
+    uint64_t most = f->opts.always_bounce ? ALWAYS_BOUNCE_SLOT : BOUNCE_SLOT;
+    f->bounce_slot = (size_t)(f->cap < most ? f->cap : most);
     f->bounce_slot = (f->bounce_slot + align - 1) / align * align;
     if (!base) {
         size = f->bounce_slot * DEFAULT_BOUNCE_SLOTS;

@@ -37,6 +37,8 @@ static struct lp_disk *open_type(const struct lp_disk_type *type, const char *ur
         return NULL;
     }
     disk->type = type;
+    disk->opts = *opts;
+    disk->opts.fd = -1;
     disk->url = strdup(url);
     if (!disk->url) {
         type->close(disk);

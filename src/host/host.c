@@ -85,7 +85,7 @@ static int create_memory(struct lp_host *h, struct lp_error *err)
         return lp_error_prefix(err, "the application's buffers");
     if (o->prep == LP_PREP_NONE)
         return 0;
-    h->iommu_queue_size = round_up(prep_table_size(&prep), 4096);
+    h->iommu_queue_size = round_up(prep_table_size(&prep), 65536);
     if (memory_create(&h->iommu, "lunpath-iommu", o->queues * h->iommu_queue_size, false, err) != 0)
         return lp_error_prefix(err, "the translation table");
     return 0;

@@ -29,6 +29,7 @@ struct prep {
     struct rng rng;
     uint32_t pool_base, pool; /* MULTI: entries that nobody owns */
     struct prep_slot *slots, *free_slots;
+    int children_ended, finished; /* during one poll below: data and invalidations; requests */
 };
 
 static enum lp_prep mode_of(const struct prep_opts *o)
@@ -113,6 +114,7 @@ static void finish(struct prep_slot *s)
 
     s->next_free = p->free_slots;
     p->free_slots = s;
+    p->finished++;
     parent->complete(parent);
 }
 
@@ -120,6 +122,7 @@ static void child_complete(struct lp_request *child)
 {
     struct prep_slot *s = child->user;
 
+    s->prep->children_ended++;
     if (s->invalidating) {
         /* A device that is gone remembers nothing: its error says nothing about the data. */
         finish(s);
@@ -192,7 +195,15 @@ static void prep_kick(struct lp_queue *q)
 
 static int prep_poll(struct lp_queue *q, uint64_t wait_ns)
 {
-    return lp_queue_poll(((struct prep *)q)->lower, wait_ns);
+    struct prep *p = (struct prep *)q;
+    int n, ended;
+
+    do { /* while data is done, but no request: its invalidation is still to come */
+        p->children_ended = p->finished = 0;
+        n = lp_queue_poll(p->lower, wait_ns);
+        ended = n - p->children_ended + p->finished;
+    } while (n > 0 && ended == 0 && wait_ns > 0);
+    return ended;
 }
 
 static void prep_close(struct lp_queue *q)

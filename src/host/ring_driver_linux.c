@@ -238,7 +238,7 @@ static int check_config(struct ring_config *c, struct lp_error *err)
     c->url[sizeof c->url - 1] = '\0';
     if (c->magic != RING_MAGIC || c->queues < 1 || c->queues > RING_MAX_QUEUES || c->depth < 1 ||
         c->depth > RING_MAX_DEPTH || (c->page_size != 4096 && c->page_size != 16384) ||
-        c->prep > LP_PREP_BLOCK)
+        c->prep > LP_PREP_BLOCK || c->iommu_size % ((uint64_t)c->queues * 8) != 0)
         return lp_error_set(err, LP_ERROR_PEER, EPROTO,
                             "the application's configuration makes no sense: both must be of the "
                             "same version of lunpath");
@@ -327,6 +327,8 @@ static int start_thread(struct thread_arg *arg)
         pthread_attr_setaffinity_np(&attr, sizeof set, &set);
     }
     int e = pthread_create(&thread, &attr, queue_main, arg);
+    if (e == EINVAL && arg->queue->cpu >= 0)
+        e = pthread_create(&thread, NULL, queue_main, arg);
     pthread_attr_destroy(&attr);
     return e;
 }
@@ -364,10 +366,11 @@ static int set_up(struct driver *d, int socket, char *mode, size_t mode_size, st
     d->queues = calloc(d->config.queues, sizeof *d->queues);
     if (!d->queues)
         return lp_error_sys(err, ENOMEM, "driver queues");
+    /* Before any thread, also of the disk's queues: privileges belong to threads. */
+    sandbox_shed(mode, mode_size);
     for (unsigned i = 0; i < d->config.queues; i++)
         if (open_queue(d, i, err) != 0)
             return -1;
-    sandbox_shed(mode, mode_size);
     if (start_threads(d, err) != 0)
         return -1;
     pthread_barrier_wait(&d->go);

@@ -48,6 +48,8 @@ const char *ring_host_mode(struct ring_host *h);
 struct ring_progress {
     alignas(RING_LINE) atomic_uint in_flight;
     atomic_uint completed;
+    atomic_uint polls;   /* a queue that nobody polls completes nothing, whatever the driver does */
+    atomic_bool waiting; /* asleep or spinning inside a poll */
 };
 
 struct ring_progress *ring_host_progress(struct ring_host *h, unsigned i);

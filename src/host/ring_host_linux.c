@@ -17,7 +17,7 @@
 #include <unistd.h>
 
 struct seen { /* a queue's progress when the monitor last saw it move */
-    unsigned completed;
+    unsigned completed, polls;
     uint64_t at_ns;
 };
 
@@ -130,10 +130,15 @@ static bool stalled(struct ring_host *h)
 
     for (unsigned i = 0; i < h->opts.config.queues; i++) {
         struct seen *seen = &h->seen[i];
-        unsigned completed = atomic_load_explicit(&h->progress[i].completed, memory_order_relaxed);
-        bool busy = atomic_load_explicit(&h->progress[i].in_flight, memory_order_relaxed) > 0;
-        if (!busy || completed != seen->completed || seen->at_ns == 0)
-            *seen = (struct seen){completed, now};
+        struct ring_progress *p = &h->progress[i];
+        unsigned completed = atomic_load_explicit(&p->completed, memory_order_relaxed);
+        bool busy = atomic_load_explicit(&p->in_flight, memory_order_relaxed) > 0;
+        unsigned polls = atomic_load_explicit(&p->polls, memory_order_relaxed);
+        bool looked =
+            polls != seen->polls || atomic_load_explicit(&p->waiting, memory_order_relaxed);
+        seen->polls = polls;
+        if (!busy || !looked || completed != seen->completed || seen->at_ns == 0)
+            *seen = (struct seen){completed, polls, now};
         else if (now - seen->at_ns > h->opts.stall_ns)
             return true;
     }
@@ -173,6 +178,10 @@ static void *monitor_main(void *arg)
     }
     if (h->current)
         bury(h);
+    pthread_mutex_lock(&h->lock);
+    h->failed = true;
+    pthread_cond_broadcast(&h->changed);
+    pthread_mutex_unlock(&h->lock);
     return NULL;
 }
 

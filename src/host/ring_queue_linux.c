@@ -37,6 +37,7 @@ struct ring_queue {
     struct request_list held; /* wait for the next driver */
     struct request_list done; /* status set, completed by the next poll */
     struct ring_progress *progress;
+    unsigned polls;
 };
 
 static void push(struct request_list *l, struct lp_request *req)
@@ -229,6 +230,16 @@ static int reap(struct ring_queue *a)
     return (int)ready;
 }
 
+/* For the monitor, which ends a driver that makes no progress while somebody waits for it. */
+static void show_progress(struct ring_queue *a)
+{
+    atomic_store_explicit(&a->progress->in_flight, a->in_flight, memory_order_relaxed);
+    atomic_store_explicit(&a->progress->completed, (unsigned)a->q.stats.requests,
+                          memory_order_relaxed);
+    atomic_store_explicit(&a->progress->polls, ++a->polls, memory_order_relaxed);
+    a->q.stats.syscalls = a->wait.syscalls;
+}
+
 /* ---- a driver's end and the next one ---- */
 
 static void reset_slots(struct ring_queue *a)
@@ -279,27 +290,22 @@ static int change_session(struct ring_queue *a, uint64_t wait_ns)
         leave_session(a);
     else if (a->held.first)
         join_session(a, wait_ns);
-    return complete_done(a);
+    int n = complete_done(a);
+    show_progress(a);
+    return n;
 }
 
 /* ---- polling ---- */
-
-/* For the monitor, which ends a driver that makes no progress. */
-static void show_progress(struct ring_queue *a)
-{
-    atomic_store_explicit(&a->progress->in_flight, a->in_flight, memory_order_relaxed);
-    atomic_store_explicit(&a->progress->completed, (unsigned)a->q.stats.requests,
-                          memory_order_relaxed);
-}
 
 static int wait_and_reap(struct ring_queue *a, uint64_t wait_ns)
 {
     bool ready;
 
     show_progress(a);
+    atomic_store_explicit(&a->progress->waiting, true, memory_order_relaxed);
     ready = ring_wait_for(&a->wait, &a->view.shared->cq_tail, a->cq_head,
                           &a->view.shared->app_sleeping, &a->session->dead, wait_ns);
-    a->q.stats.syscalls = a->wait.syscalls;
+    atomic_store_explicit(&a->progress->waiting, false, memory_order_relaxed);
     return ready ? reap(a) : 0;
 }
 

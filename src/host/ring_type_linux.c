@@ -30,6 +30,13 @@ static bool may_spin(const struct lp_host_opts *o)
     return cpus >= 2 * (int)o->queues;
 }
 
+/* The kernel ends a dead process's io_uring after the process is reaped, so a WRITE of the old
+ * driver could still land behind one of the next. A thread's system call ends before that. */
+static enum lp_engine engine_for(const struct lp_host_opts *o, const struct lp_disk_opts *d)
+{
+    return o->restart_driver && d->engine == LP_ENGINE_AUTO ? LP_ENGINE_THREADS : d->engine;
+}
+
 static struct ring_host_opts ring_opts(const struct lp_host *h)
 {
     const struct lp_host_opts *o = &h->opts;
@@ -43,7 +50,7 @@ static struct ring_host_opts ring_opts(const struct lp_host *h)
                    .page_size = o->page_size,
                    .may_spin = may_spin(o),
                    .driver_cpu = o->driver_cpu,
-                   .engine = d->engine,
+                   .engine = engine_for(o, d),
                    .read_only = d->read_only,
                    .buffered = d->buffered,
                    .zero_reads = d->zero_reads,
@@ -75,6 +82,11 @@ static int ring_start(struct lp_host *h, struct lp_error *err)
 {
     struct ring_host_opts opts = ring_opts(h);
 
+    if (h->opts.restart_driver && h->disk->opts.engine == LP_ENGINE_URING)
+        return lp_error_set(
+            err, LP_ERROR_USAGE, 0,
+            "a driver with io_uring cannot be restarted safely, its last writes may "
+            "land late: use the threads engine");
     if (strlen(lp_disk_url(h->disk)) >= RING_URL_MAX)
         return lp_error_set(err, LP_ERROR_USAGE, 0, "the disk's URL is longer than %d bytes",
                             RING_URL_MAX - 1);

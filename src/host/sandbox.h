@@ -9,12 +9,13 @@
 #include <lunpath/error.h>
 #include <stddef.h>
 
-/* First, in a process with one thread whose descriptors are all open: gives up privileges,
- * capabilities, the file system (Landlock) and new descriptors; threads inherit it. Appends to mode
+/* First, in a process with one thread, so that all later threads inherit it: gives up privileges,
+ * capabilities and the file system (Landlock). Appends to mode
  * what was really obtained, for people. Cannot fail: what the kernel lacks is left out of mode. */
 void sandbox_shed(char *mode, size_t mode_size);
 
-/* Then, for all threads at once: filters system calls (seccomp). 0 or -1. */
+/* Then, when every descriptor is open and every thread runs, for all of them at once: filters
+ * system calls (seccomp), no new descriptors, no core. 0 or -1. */
 int sandbox_filter(char *mode, size_t mode_size, struct lp_error *err);
 
 #endif

@@ -21,7 +21,6 @@
 
 /* Sleeping, waking, ending; memory without execute permission (below); I/O on open descriptors. */
 static const int allowed[] = {
-    SCMP_SYS(futex),
     SCMP_SYS(read),
     SCMP_SYS(write),
     SCMP_SYS(readv),
@@ -110,6 +109,7 @@ static int add_rules(scmp_filter_ctx ctx)
 
 int sandbox_filter(char *mode, size_t mode_size, struct lp_error *err)
 {
+    lower_rlimits(); /* the filter would refuse it */
     scmp_filter_ctx ctx = seccomp_init(SCMP_ACT_ERRNO(EPERM));
     int e = ctx ? 0 : -ENOMEM;
 
@@ -168,5 +168,4 @@ void sandbox_shed(char *mode, size_t mode_size)
         append(mode, mode_size, "Landlock");
     if (drop_capabilities())
         append(mode, mode_size, "no capabilities");
-    lower_rlimits();
 }
