@@ -107,6 +107,13 @@ static int add_rules(scmp_filter_ctx ctx)
     return e;
 }
 
+static void lower_rlimits(void)
+{
+    /* No core with somebody's data in it, no further descriptor. */
+    setrlimit(RLIMIT_CORE, &(struct rlimit){0, 0});
+    setrlimit(RLIMIT_NOFILE, &(struct rlimit){0, 0});
+}
+
 int sandbox_filter(char *mode, size_t mode_size, struct lp_error *err)
 {
     lower_rlimits(); /* the filter would refuse it */
@@ -150,13 +157,6 @@ static bool drop_capabilities(void)
     for (int cap = 0; cap <= CAP_LAST_CAP; cap++)
         prctl(PR_CAPBSET_DROP, cap, 0, 0, 0);
     return syscall(SYS_capset, &header, none) == 0;
-}
-
-static void lower_rlimits(void)
-{
-    /* No core with somebody's data in it, no further descriptor. */
-    setrlimit(RLIMIT_CORE, &(struct rlimit){0, 0});
-    setrlimit(RLIMIT_NOFILE, &(struct rlimit){0, 0});
 }
 
 void sandbox_shed(char *mode, size_t mode_size)
