@@ -19,6 +19,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -274,7 +275,10 @@ static void stopped_driver_is_replaced(void **state)
     (void)state;
     start(&f, "ram:1M", "ram:1M", true);
     assert_int_equal(one_read(&f), 0);
-    kill(ring_host_pid(f.host), SIGSTOP);
+    pid_t pid = ring_host_pid(f.host);
+    siginfo_t info;
+    kill(pid, SIGSTOP);
+    assert_int_equal(waitid(P_PID, (id_t)pid, &info, WSTOPPED | WNOWAIT), 0);
     assert_int_equal(one_read(&f), -EIO);
     assert_int_equal(one_read(&f), 0);
     stop(&f);
