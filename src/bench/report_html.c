@@ -116,12 +116,13 @@ static void page_head(const struct html *h)
         html_printf(h, "%u driver paths on %s", h->r->path_count, h->r->environment.hostname);
     }
     fputs("</h1>\n<p class=\"lead\">", h->out);
-    html_printf(h, "%s%s%c%s, blocks of %s over %s, %u %s; median of %u runs. %s", c->preset,
+    html_printf(h, "%s%s%c%s, blocks of %s over %s, %u %s; median of %u %s. %s", c->preset,
                 c->preset[0] ? ": " : "", toupper((unsigned char)c->pattern[0]),
                 c->pattern[0] ? c->pattern + 1 : "",
                 format_bytes(c->block_bytes, block, sizeof block),
                 format_bytes(c->working_set_bytes, set, sizeof set), c->queues,
-                c->queues == 1 ? "queue" : "queues", c->runs, h->r->environment.cpu_model);
+                c->queues == 1 ? "queue" : "queues", c->runs, c->runs == 1 ? "run" : "runs",
+                h->r->environment.cpu_model);
     fputs("</p>\n</header>\n", h->out);
 }
 

@@ -89,7 +89,7 @@ void stamp_sentence(const char *what, const struct pattern_finding *f, char *buf
         snprintf(found, sizeof found, ", found the data of %" PRIu64, f->found_address);
     snprintf(buf, len,
              "%s: %s at disk offset %" PRIu64 ", wrong from byte %u of the block on (%u bytes); "
-             "expected generation %" PRIu64 "%s",
+             "expected generation %" PRIu64 "%s.",
              what, pattern_fault_name(f->fault), f->block_offset, f->first_wrong, f->wrong_bytes,
              f->expected_generation, found);
 }
