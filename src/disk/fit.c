@@ -417,7 +417,7 @@ static void fit_kick(struct lp_queue *q)
 static int fit_poll(struct lp_queue *q, uint64_t wait_ns)
 {
     struct fit *f = (struct fit *)q;
-    struct lp_queue_stats unused; /* a layer's requests are counted where the work is done */
+    struct lp_queue_stats unused = {0}; /* a layer's requests are counted where the work is done */
     int n, done;
 
     f->completed = 0;
