@@ -353,3 +353,29 @@ if command -v dmsetup >/dev/null &&
 else
     skip_case "a device held by device mapper is refused" "no device mapper here"
 fi
+
+# Descriptors that the shell closed must not become the disk's.
+"$LUNPATH" bench --profile software,kernel $short >out 2>&- </dev/null
+status=$?
+exits "a closed stderr does not end up in the data" 0
+"$LUNPATH" bench --profile kernel $short 2>err >&- </dev/null
+check "a report that cannot be written to a closed stdout is a failure" test "$?" -ne 0
+
+# A driver that dies: the run goes on when that was asked for, and says so when not.
+kill_driver() { # ARGUMENT...: kills the driver of a run in the middle; leaves status, out
+    "$LUNPATH" bench --profile software --depths 8 --seconds 1 --runs 1 --warm-up 0 \
+        --working-set 16M "$@" >out 2>err </dev/null &
+    bench=$!
+    driver=
+    while [ -z "$driver" ] && kill -0 "$bench" 2>/dev/null; do
+        driver=$(pgrep -P "$bench" -x lunpath-driver)
+    done
+    kill -9 "$driver"
+    wait "$bench"
+    status=$?
+}
+kill_driver
+exits "a killed driver fails the run" 3
+check "and its data do not count as verified" sh -c '! grep -q "^software .* yes$" out'
+kill_driver --restart-driver
+check "a restarted driver goes on with the same data" grep -q "checked was right" out

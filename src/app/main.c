@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "app/commands.h"
 
+#include <fcntl.h>
 #include <lunpath/host.h>
 #include <string.h>
+#include <unistd.h>
 
 static const struct command *const commands[] = {&command_bench, &command_verify, &command_report,
                                                  &command_disks, NULL};
@@ -70,12 +72,26 @@ static bool is_one_of(const char *word, const char *a, const char *b)
     return strcmp(word, a) == 0 || strcmp(word, b) == 0;
 }
 
+/* A program started with one of them closed would open a disk in its place, and then write its
+ * messages into the disk. */
+static void open_standard_streams(void)
+{
+    int fd;
+
+    do
+        fd = open("/dev/null", O_RDONLY); /* writing still fails, as it should */
+    while (fd >= 0 && fd <= STDERR_FILENO);
+    if (fd >= 0)
+        close(fd);
+}
+
 int main(int argc, char **argv)
 {
     int driver = lp_ring_driver_main(argc, argv);
 
     if (driver >= 0)
         return driver;
+    open_standard_streams();
     if (argc < 2) {
         fputs("lunpath: name a command; lunpath help lists all\n", stderr);
         return STATUS_USAGE;

@@ -220,7 +220,7 @@ static int run_series(struct path *p, enum result_direction direction, struct lp
         rc = run_point(p, direction, i, err);
     }
     b->done_s += 0.1;
-    if (rc != 0 || !b->stamped || !b->opts->verify || bench_stopped(b))
+    if (rc != 0 || !b->stamped || !b->opts->verify || bench_stopped(b) || p->lost)
         return rc;
     p->result->verify.done = true;
     return stamp_check(&b->stamp, direction, arena, &p->result->verify, err);
@@ -333,6 +333,11 @@ void bench_path_run(struct bench *b, unsigned path, unsigned run)
         r->verify.done = false;
         if (!r->verify.first[0])
             snprintf(r->verify.first, sizeof r->verify.first, "not complete: %.200s", err.msg);
+    }
+    if (p.lost) {
+        r->verify.done = false;
+        if (!r->verify.first[0])
+            snprintf(r->verify.first, sizeof r->verify.first, "not complete: the driver is gone");
     }
     lp_host_stats(p.host, &stats);
     r->driver_restarts += stats.restarts;

@@ -84,21 +84,25 @@ static bool point_failed(const struct result_point *p)
            (p->errors > 0 || (p->flags & (RESULT_BYTES_DIFFER | RESULT_IO_ERRORS)) != 0);
 }
 
-static bool path_failed(const struct result_path *path, unsigned depth_count)
+static bool path_failed(const struct result_path *path, unsigned depth_count, bool incomplete)
 {
+    bool measured = incomplete; /* an interrupted run owes nothing */
+
     if (path->verify.wrong_blocks > 0)
         return true;
     for (int d = 0; d < RESULT_DIRECTIONS; d++)
-        for (unsigned i = 0; i < depth_count; i++)
+        for (unsigned i = 0; i < depth_count; i++) {
             if (point_failed(&path->points[d][i]))
                 return true;
-    return false;
+            measured |= path->points[d][i].measured;
+        }
+    return !measured;
 }
 
 bool result_has_failures(const struct result *r)
 {
     for (unsigned i = 0; i < r->path_count; i++)
-        if (path_failed(&r->paths[i], r->config.depth_count))
+        if (path_failed(&r->paths[i], r->config.depth_count, r->incomplete))
             return true;
     return false;
 }
