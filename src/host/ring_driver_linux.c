@@ -18,6 +18,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -404,5 +405,6 @@ int lp_ring_driver_main(int argc, char **argv)
 {
     if (argc != 2 || strcmp(argv[1], RING_DRIVER_ARG) != 0)
         return -1;
+    prctl(PR_SET_NAME, "lunpath-driver"); /* run from /proc/self/exe it would be called "exe" */
     return ring_driver_serve(RING_DRIVER_FD);
 }
