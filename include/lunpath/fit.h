@@ -25,7 +25,8 @@ struct lp_fit_opts {
 };
 
 /* Stands on lower and owns it from now on (closed with it; on failure too).
- * limits: what pieces must meet, lower->limits or tighter. */
+ * limits: what pieces must meet, lower->limits or tighter. A mem_align above the block size becomes
+ * the block size of what is above. */
 struct lp_queue *lp_fit_open(struct lp_queue *lower, const struct lp_limits *limits,
                              const struct lp_fit_opts *opts, struct lp_error *err);
 

@@ -57,7 +57,7 @@ struct fit {
     struct lp_fit_opts opts;
     uint64_t cap; /* bytes a piece, all limits together */
     uint32_t max_segs;
-    uint32_t unit; /* pieces are multiples of it, but for the last one */
+    uint32_t unit; /* the block: pieces are multiples of it */
 
     struct parent *parents, *free_parents;
     struct piece *pieces, *free_pieces;
@@ -467,7 +467,7 @@ static int derive_caps(struct fit *f, struct lp_error *err)
 {
     struct lp_limits *l = &f->limits;
 
-    f->unit = l->block_size > l->mem_align ? l->block_size : l->mem_align;
+    f->unit = l->block_size;
     f->max_segs = l->max_segments && l->max_segments < MAX_PIECE_SEGMENTS ? l->max_segments
                                                                           : MAX_PIECE_SEGMENTS;
     f->cap = l->max_transfer ? l->max_transfer : (uint64_t)1 << 40;
@@ -553,7 +553,10 @@ struct lp_queue *lp_fit_open(struct lp_queue *lower, const struct lp_limits *lim
     f->lower = lower;
     f->limits = *limits;
     f->opts = *opts;
-    f->q.limits = *limits;
+    /* Whole blocks are made of aligned segments: a block has at least the alignment's size. */
+    if (f->limits.block_size < f->limits.mem_align)
+        f->limits.block_size = f->limits.mem_align;
+    f->q.limits = f->limits;
     f->q.limits.mem_align = 1;
     f->q.limits.max_transfer = f->q.limits.max_segment = f->q.limits.max_segments = 0;
     f->q.limits.depth = opts->depth;

@@ -337,6 +337,25 @@ static void test_straight(void **state)
     bench_free(b);
 }
 
+static void test_alignment_above_block(void **state)
+{
+    struct bench *b = bench_new(512, 1);
+
+    (void)state;
+    b->script.q.limits.mem_align = 4096;
+    bench_open(b);
+    assert_int_equal(b->fit->limits.block_size, 4096);
+    struct job *j = simple_job(b, 0, LP_READ, 512); /* no aligned segment is so short */
+    assert_int_equal(run_one(b, j), -EINVAL);
+    j = simple_job(b, 0, LP_READ, 8192);
+    j->iov[0].iov_base = j->space + 3;
+    assert_int_equal(run_one(b, j), 0);
+    check_job(b, j);
+    assert_null(b->script.broken);
+    assert_true(lp_fit_bounced(b->fit) > 0);
+    bench_free(b);
+}
+
 static void test_bad_requests(void **state)
 {
     struct bench *b = bench_new(512, 1);
@@ -670,6 +689,8 @@ int main(void)
         {"any shape of request meets any limits and moves the right bytes", test_any_shape,
          new_seed, print_seed, NULL},
         {"a request that meets the limits passes straight through", test_straight, NULL, NULL,
+         NULL},
+        {"an alignment above the block is the block above", test_alignment_above_block, NULL, NULL,
          NULL},
         {"requests outside the disk, not in blocks or with a wrong sum end with EINVAL",
          test_bad_requests, NULL, NULL, NULL},
