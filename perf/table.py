@@ -33,7 +33,7 @@ class Result:
     def point(self, name, direction, depth):
         """The measured point: a dict of all its members."""
         path = self.path(name)
-        for point in path['points'][direction]:
+        for point in path['results'][direction]['points']:
             if point['depth_asked'] == depth:
                 for flag in point['flags']:
                     self.notes.add((f'{path["name"]} {direction}', flag, depth))
@@ -45,10 +45,10 @@ class Result:
 
     def mean(self, name, direction):
         """Gbit/s, mean of the depths from 4 to 128."""
-        for point in self.path(name)['points'][direction]:
+        for point in self.path(name)['results'][direction]['points']:
             if point['depth_asked'] >= 4:
                 self.point(name, direction, point['depth_asked'])
-        return self.path(name)['summary'][direction]['mean_gbit_per_s']
+        return self.path(name)['results'][direction]['summary']['mean_gbit_per_s']
 
     def ns_per_io(self, name, direction, depth):
         return 1e9 / self.point(name, direction, depth)['ios_per_s']

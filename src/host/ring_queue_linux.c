@@ -29,6 +29,7 @@ struct ring_queue {
     unsigned taken; /* requests submitted and not completed, wherever they are */
 
     uint32_t sq_tail, sq_published, cq_head;
+    bool owes_wake; /* something was submitted since the last ring_wake() */
     unsigned in_flight;
     struct lp_request **slots; /* by id; NULL: free */
     uint16_t *free_ids;
@@ -138,6 +139,7 @@ static void send(struct ring_queue *a, struct lp_request *req)
     a->in_flight++;
     ring_sqe_store(&a->view.sq[a->sq_tail & a->view.mask], &c);
     a->sq_tail++;
+    a->owes_wake = true;
     if (a->sq_tail - a->sq_published >= PUBLISH_EVERY)
         publish(a);
 }
@@ -160,8 +162,9 @@ static void ring_kick(struct lp_queue *q)
 {
     struct ring_queue *a = (struct ring_queue *)q;
 
-    if (!a->session || a->in_flight == 0)
+    if (!a->owes_wake)
         return;
+    a->owes_wake = false;
     if (a->sq_tail != a->sq_published)
         publish(a);
     ring_wake(&a->wait, &a->view.shared->driver_sleeping);
@@ -253,6 +256,7 @@ static void reset_slots(struct ring_queue *a)
     }
     a->in_flight = 0;
     a->sq_tail = a->sq_published = a->cq_head = 0;
+    a->owes_wake = false;
 }
 
 static void leave_session(struct ring_queue *a)

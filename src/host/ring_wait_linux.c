@@ -81,8 +81,11 @@ bool ring_wait_for(struct ring_wait *w, _Atomic uint32_t *tail, uint32_t seen,
     uint64_t budget = w->may_spin ? w->budget_ns : 0;
     if (budget > timeout_ns)
         budget = timeout_ns;
-    bool done = budget > 0 && spin(tail, seen, stop, start + budget);
-    bool slept = false;
+    if (budget > 0 && spin(tail, seen, stop, start + budget)) {
+        w->budget_ns = RING_SPIN_MAX_NS; /* caught: no clock is needed to know that it paid */
+        return atomic_load_explicit(tail, memory_order_acquire) != seen;
+    }
+    bool done = false, slept = false;
     uint64_t now = clock_now_ns();
 
     while (!done && now - start < timeout_ns) {
