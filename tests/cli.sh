@@ -355,9 +355,11 @@ else
 fi
 
 # Descriptors that the shell closed must not become the disk's.
+# shellcheck disable=SC2086 # several options
 "$LUNPATH" bench --profile software,kernel $short >out 2>&- </dev/null
 status=$?
 exits "a closed stderr does not end up in the data" 0
+# shellcheck disable=SC2086 # several options
 "$LUNPATH" bench --profile kernel $short 2>err >&- </dev/null
 check "a report that cannot be written to a closed stdout is a failure" test "$?" -ne 0
 

@@ -71,7 +71,7 @@ static const struct option path_options[PATH_OPTION_COUNT] = {
     [PATH_DISK] = {.name = "disk",
                    .type = OPTION_TEXT,
                    .value = "URL",
-                   .help = "the disk behind the profiles (default: memory as large as the working set)",
+                   .help = "the disk behind the profiles (default: memory)",
                    .group = "The disk:"},
     [PATH_ENGINE] = {.name = "engine",
                      .type = OPTION_WORD,

@@ -92,7 +92,8 @@ void bench_options_full(struct bench_options *opts);
  * -1: nothing could be measured, see err. */
 int bench_run(const struct bench_options *opts, struct result *result, struct lp_error *err);
 
-/* True when any path has a wrong byte or an I/O error, or could not be measured: the exit status is then not 0. */
+/* True when any path has a wrong byte or an I/O error, or could not be measured: the exit status is
+ * then not 0. */
 bool result_has_failures(const struct result *r);
 
 #endif
