@@ -429,6 +429,11 @@ static const struct key *find(const char *name)
     return NULL;
 }
 
+bool keys_standard(const char *name)
+{
+    return find(name) != NULL;
+}
+
 int keys_receive(struct keys *k, const struct text_pair *pair, struct text_writer *w,
                  struct keys_error *err)
 {

@@ -64,6 +64,9 @@ void keys_begin(struct keys *k, bool initiator, bool discovery, const struct isc
 /* Begins a text exchange in full feature phase on a connection with these parameters. */
 void keys_begin_text(struct keys *k, bool initiator, const struct iscsi_params *current);
 
+/* Is it a key of the table? */
+bool keys_standard(const char *name);
+
 /* Writes our offers and declarations that have not been written yet. A target declares only. */
 void keys_offer(struct keys *k, struct text_writer *w);
 
