@@ -12,7 +12,7 @@
 static uint64_t system_clock(void *user)
 {
     (void)user;
-    return clock_ns();
+    return clock_now_ns();
 }
 
 int net_prepare_fd(int fd)
