@@ -25,7 +25,8 @@
  * transport. So when a connection fails, its tasks end in ini_conn_closed() and not before.
  *
  * Operations (task, TMF, ping, text, logout) are structs of the caller, embedded in what it has.
- * The caller fills the upper part; below the line the struct is private until done.
+ * The caller fills the upper part; below the line the struct is private until done. done comes from
+ * received, sent, closed and tick only, never from inside the call that starts or aborts.
  *
  * Numbering, windows, tags, bounds and residuals are the machine's; policy is its owner's: when to
  * connect again, what to replay, how long to wait, when to escalate an abort. Bidirectional
@@ -103,6 +104,7 @@ struct ini_counters {
     uint64_t held;            /* times a command had to wait for the window */
     uint64_t stale_responses; /* answers to aborted operations, dropped */
     uint64_t async_ignored;   /* vendor and unassigned events (I-ASY-04) */
+    uint64_t rejects;
     uint64_t digest_errors;
     uint64_t duplicates;      /* Data-In and R2T seen twice, dropped */
 };
@@ -170,20 +172,31 @@ const char *ini_result_name(enum ini_result result);
 struct ini_op {
     struct ini_session *session;
     struct ini_conn *conn; /* its allegiance (4.2.5.1) */
+    struct ini_list *list; /* where next and prev belong to */
     struct ini_op *next, *prev;
     uint64_t deadline;
     uint32_t itt;
     uint32_t cmd_sn;
-    uint16_t tx_pieces; /* PDUs of it in the send slots */
+    uint16_t tx_pieces; /* PDUs with payload of it in the send slots */
     uint8_t kind;
     uint8_t state;
     uint8_t result; /* once it has ended, until done */
-    bool immediate;
-    bool queued, timed;
+    uint8_t retries;
+    bool late, held, aborting;
 };
 
 /* R2Ts that a task keeps while it serves them; MaxOutstandingR2T is negotiated down to it. */
 enum { INI_R2T_MAX = 8 };
+
+/* Private: which bytes of a payload have moved. In order that is one extent. */
+enum { INI_EXTENTS_MAX = 16 };
+
+struct ini_extents {
+    unsigned count;
+    struct {
+        uint32_t begin, end;
+    } of[INI_EXTENTS_MAX]; /* ascending, apart */
+};
 
 enum ini_direction { INI_NONE, INI_READ, INI_WRITE };
 
@@ -214,22 +227,20 @@ struct ini_task {
 
     /* private from here on */
     struct ini_op op;
-    uint32_t data_sn;     /* read: next DataSN */
-    uint32_t arrived;     /* read: bytes of good Data-In */
-    uint32_t r2t_sn;      /* write: next R2TSN */
-    uint32_t sent;        /* write: unsolicited bytes handed to the transport */
-    uint32_t unsolicited; /* write: how many go unasked */
-    uint32_t solicited;   /* write: bytes asked for by R2T */
+    struct ini_extents moved; /* read: good Data-In; write: Data-Out handed to the transport */
+    uint32_t sn;              /* read: next DataSN; write: next R2TSN */
+    uint32_t unsolicited;     /* write: how many bytes go unasked */
+    uint32_t place_offset;    /* where in the payload piece place_index of iov begins */
+    unsigned place_index;
     struct ini_burst {
-        uint64_t lun;
+        struct ini_task *task; /* NULL: free */
+        struct ini_burst *next;
         uint32_t ttt, offset, length, done, data_sn;
-    } bursts[INI_R2T_MAX];
-    uint8_t burst_head, burst_count;
-    bool late_told;
+    } bursts[INI_R2T_MAX + 1]; /* the last one: unsolicited Data-Out */
 };
 
-/* Sends the task, now or when the window opens. Its result comes by done, never from inside this
- * call. At most opts.depth tasks at a time: more wait here and cost nothing. */
+/* Sends the task, now or when the window opens. At most opts.depth tasks at a time: more wait here
+ * and cost nothing. */
 void ini_submit(struct ini_session *s, struct ini_task *task);
 
 /* Task management (11.5). ABORT TASK names a task in flight; the others a LUN or the target. The
@@ -249,13 +260,13 @@ struct ini_tmf {
     uint32_t additional_response; /* RFC 7144 6.3 */
 
     struct ini_op op; /* private */
-    uint32_t ref_cmd_sn;
+    uint32_t ref_itt, ref_cmd_sn;
 };
 
 void ini_tmf(struct ini_session *s, struct ini_tmf *tmf);
 
-/* A task that was not sent yet ends INI_ABORTED by itself (done comes from inside); returns false
- * then. Otherwise true: *tmf is filled as ABORT TASK (keeping done, user, deadline) and sent. */
+/* A task that was not sent yet ends INI_ABORTED by itself; returns false then, and *tmf is not
+ * used. Otherwise true: *tmf is filled as ABORT TASK (keeping done, user, deadline) and sent. */
 bool ini_abort(struct ini_task *task, struct ini_tmf *tmf);
 
 /* A NOP-Out that asks for its echo (11.18). An echo that differs, or none by the deadline, is a
@@ -271,7 +282,7 @@ struct ini_ping {
     uint8_t reject;
 
     struct ini_op op; /* private */
-    uint32_t compared;
+    uint32_t sent;
 };
 
 void ini_ping(struct ini_conn *c, struct ini_ping *ping);
@@ -293,9 +304,10 @@ struct ini_text {
     uint64_t lun;
     uint32_t ttt;
     uint32_t offered;  /* request bytes sent */
+    uint32_t offered_before; /* the last PDU */
     uint32_t declared; /* MaxRecvDataSegmentLength of the target in this exchange */
     uint32_t rounds;
-    bool answer, more;
+    bool more; /* the answer just seen had C=1 */
 };
 
 void ini_text(struct ini_conn *c, struct ini_text *text);
