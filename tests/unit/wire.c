@@ -23,12 +23,6 @@ static void append(struct wire_bytes *b, const void *bytes, size_t n)
     b->length += n;
 }
 
-static void drop_front(struct wire_bytes *b, size_t n)
-{
-    memmove(b->bytes, b->bytes + n, b->length - n);
-    b->length -= n;
-}
-
 void wire_open(struct wire *w, const struct wire_ops *ops, void *machine, enum wire_mode mode,
                uint64_t seed)
 {
@@ -94,39 +88,39 @@ void wire_put_raw(struct wire *w, const uint8_t bhs[ISCSI_BHS_SIZE], const void 
     put_end(w);
 }
 
+static size_t waiting(const struct wire *w)
+{
+    return w->to.length - w->given;
+}
+
 /* The length of the next read. */
 static size_t next_read(struct wire *w)
 {
-    size_t end;
+    size_t end = w->given;
 
     switch (w->mode) {
     case WIRE_WHOLE:
-        memcpy(&end, w->ends.bytes, sizeof end);
-        return end;
+        while (end <= w->given) {
+            memcpy(&end, w->ends.bytes + w->ends_given, sizeof end);
+            w->ends_given += end <= w->given ? sizeof end : 0;
+        }
+        return end - w->given;
     case WIRE_BYTES:
         return 1;
     case WIRE_RANDOM:
-        return 1 + rng_below(&w->rng, w->to.length);
+        return 1 + rng_below(&w->rng, waiting(w));
     case WIRE_BATCH:
     case WIRE_MODES:
         break;
     }
-    return w->to.length;
+    return waiting(w);
 }
 
-static void drop_to(struct wire *w, size_t n)
+static void give(struct wire *w, size_t n)
 {
-    size_t end, gone = 0;
-
-    drop_front(&w->to, n);
-    for (size_t at = 0; at < w->ends.length; at += sizeof end) {
-        memcpy(&end, w->ends.bytes + at, sizeof end);
-        end -= end < n ? end : n;
-        memcpy(w->ends.bytes + at, &end, sizeof end);
-        if (!end)
-            gone += sizeof end;
-    }
-    drop_front(&w->ends, gone);
+    w->given += n;
+    if (!waiting(w))
+        w->given = w->to.length = w->ends.length = w->ends_given = 0;
 }
 
 static size_t fill(const struct iovec *iov, unsigned count, const uint8_t *bytes, size_t n)
@@ -145,21 +139,21 @@ void wire_push(struct wire *w)
 {
     struct iovec iov[8];
 
-    while (w->to.length) {
+    while (waiting(w)) {
         size_t n = next_read(w);
         while (n) {
             unsigned count = w->ops->recv_space(w->machine, iov, 8);
             if (!count) {
                 w->refused = true;
-                drop_to(w, w->to.length);
+                give(w, waiting(w));
                 return;
             }
             if (count > w->most_iov)
                 w->most_iov = count;
-            size_t part = fill(iov, count, w->to.bytes, n);
+            size_t part = fill(iov, count, w->to.bytes + w->given, n);
             if (!part)
                 abort(); /* the machine asked for nothing */
-            drop_to(w, part);
+            give(w, part);
             n -= part;
             w->reads++;
             w->ops->received(w->machine, part);
@@ -198,7 +192,7 @@ void wire_pull(struct wire *w)
 void wire_pump(struct wire *w)
 {
     wire_pull(w);
-    while (w->to.length) {
+    while (waiting(w)) {
         wire_push(w);
         wire_pull(w);
     }

@@ -62,13 +62,14 @@ struct wire {
     size_t most_iov; /* the longest list that the machine has handed out */
     unsigned reads;  /* calls of received */
 
-    struct wire_bytes to; /* for the machine */
+    struct wire_bytes to;   /* for the machine */
     struct wire_bytes ends; /* size_t each: where PDUs end in `to` */
+    size_t given, ends_given;
     struct wire_bytes from;
-    size_t taken; /* of `from` */
+    size_t taken;
 };
 
-/* A PDU as taken from the machine. data and ahs stay until the next wire_take or wire_close. */
+/* A PDU as taken from the machine. data and ahs stay until bytes move again. */
 struct wire_pdu {
     uint8_t bhs[ISCSI_BHS_SIZE];
     struct iscsi_bhs h;
