@@ -106,7 +106,7 @@ struct ini_counters {
     uint64_t async_ignored;   /* vendor and unassigned events (I-ASY-04) */
     uint64_t rejects;
     uint64_t digest_errors;
-    uint64_t duplicates;      /* Data-In and R2T seen twice, dropped */
+    uint64_t duplicates; /* Data-In and R2T seen twice, dropped */
 };
 
 const struct ini_counters *ini_session_counters(const struct ini_session *s);
@@ -230,8 +230,8 @@ struct ini_task {
     struct ini_extents moved; /* read: good Data-In; write: Data-Out handed to the transport */
     uint32_t sn;              /* read: next DataSN; write: next R2TSN */
     uint32_t unsolicited;     /* write: how many bytes go unasked */
-    uint32_t place_offset;    /* where in the payload piece place_index of iov begins */
-    unsigned place_index;
+    uint32_t seek_offset;     /* where in the payload piece seek_index of iov begins */
+    unsigned seek_index;
     struct ini_burst {
         struct ini_task *task; /* NULL: free */
         struct ini_burst *next;
@@ -247,7 +247,7 @@ void ini_submit(struct ini_session *s, struct ini_task *task);
  * affected tasks end INI_ABORTED when the target says that it is done, or before if they had
  * never been sent; until then their answers count. */
 struct ini_tmf {
-    uint8_t function;            /* enum iscsi_tmf; 9 and up from protocol level 2 on */
+    uint8_t function;            /* enum iscsi_tmf_function; 9 and up from protocol level 2 on */
     uint64_t lun;                /* where the function has one; ABORT TASK takes the task's */
     struct ini_task *referenced; /* ABORT TASK, QUERY TASK */
     uint64_t deadline_ns;        /* then INI_EVENT_OPERATION_LATE, once */
@@ -256,7 +256,7 @@ struct ini_tmf {
 
     enum ini_result result;
     uint8_t reject;
-    uint8_t response;             /* INI_OK: enum iscsi_tmf_response */
+    uint8_t response;             /* INI_OK: enum iscsi_tmf_result */
     uint32_t additional_response; /* RFC 7144 6.3 */
 
     struct ini_op op; /* private */
@@ -282,7 +282,7 @@ struct ini_ping {
     uint8_t reject;
 
     struct ini_op op; /* private */
-    uint32_t sent;
+    struct iovec echo;
 };
 
 void ini_ping(struct ini_conn *c, struct ini_ping *ping);
@@ -291,7 +291,8 @@ void ini_ping(struct ini_conn *c, struct ini_ping *ping);
 struct ini_text {
     const void *request; /* "key=value" pairs, each with its NUL; stays until done */
     uint32_t request_length;
-    uint32_t mrdsl_in; /* 0, or: declare this MaxRecvDataSegmentLength in place of a request */
+    uint32_t mrdsl_in;    /* 0, or: declare this MaxRecvDataSegmentLength in place of a request; at
+                           * most what the session was made with, or 65536 if that is more */
     uint64_t deadline_ns; /* then the connection ends */
     void (*pair)(struct ini_text *text, const char *key, const char *value); /* as they arrive */
     void (*done)(struct ini_text *text);
@@ -301,11 +302,12 @@ struct ini_text {
     uint8_t reject;
 
     struct ini_op op; /* private */
+    struct iovec whole;
     uint64_t lun;
     uint32_t ttt;
-    uint32_t offered;  /* request bytes sent */
+    uint32_t offered;        /* request bytes sent */
     uint32_t offered_before; /* the last PDU */
-    uint32_t declared; /* MaxRecvDataSegmentLength of the target in this exchange */
+    uint32_t declared;       /* MaxRecvDataSegmentLength of the target in this exchange */
     uint32_t rounds;
     bool more; /* the answer just seen had C=1 */
 };
@@ -316,7 +318,7 @@ void ini_text(struct ini_conn *c, struct ini_text *text);
  * is in flight has until the response. Then INI_EVENT_CONN_CLOSE and INI_EVENT_LOGGED_OUT. Without
  * a response by the deadline the connection is closed as failed. */
 struct ini_logout {
-    uint8_t reason; /* enum iscsi_logout */
+    uint8_t reason; /* enum iscsi_logout_reason */
     uint16_t cid;   /* reasons 1 and 2 */
     uint64_t deadline_ns;
     void (*done)(struct ini_logout *logout);
@@ -324,8 +326,8 @@ struct ini_logout {
 
     enum ini_result result;
     uint8_t reject;
-    uint8_t response;     /* INI_OK: enum iscsi_logout_response */
-    uint16_t time2wait;   /* seconds; with response 2 or 3 only, else 0 (I-LGO-03) */
+    uint8_t response;   /* INI_OK: enum iscsi_logout_result */
+    uint16_t time2wait; /* seconds; with response 2 or 3 only, else 0 (I-LGO-03) */
     uint16_t time2retain;
 
     struct ini_op op; /* private */
@@ -348,17 +350,17 @@ enum ini_close_why {
 };
 
 enum ini_event_type {
-    INI_EVENT_WANT_SEND,      /* conn: output is due. Comes once until ini_conn_send_data() */
-    INI_EVENT_LOGGED_IN,      /* conn, params */
-    INI_EVENT_LOGIN_FAILED,   /* conn, login */
-    INI_EVENT_REDIRECT,       /* conn, redirect: CONN_CLOSE follows */
-    INI_EVENT_ASYNC,          /* conn, async */
-    INI_EVENT_TASK_LATE,      /* task: its deadline is over; it goes on. Once a task */
-    INI_EVENT_OPERATION_LATE, /* tmf: likewise */
-    INI_EVENT_CONN_CLOSE,     /* conn, close: close the transport, then ini_conn_closed() */
+    INI_EVENT_WANT_SEND,       /* conn: output is due. Comes once until ini_conn_send_data() */
+    INI_EVENT_LOGGED_IN,       /* conn, params */
+    INI_EVENT_LOGIN_FAILED,    /* conn, login */
+    INI_EVENT_REDIRECT,        /* conn, redirect: CONN_CLOSE follows */
+    INI_EVENT_ASYNC,           /* conn, async */
+    INI_EVENT_TASK_LATE,       /* task: its deadline is over; it goes on. Once a task */
+    INI_EVENT_OPERATION_LATE,  /* tmf: likewise */
+    INI_EVENT_CONN_CLOSE,      /* conn, close: close the transport, then ini_conn_closed() */
     INI_EVENT_SESSION_DROPPED, /* close: no connection is left, every operation has ended. Begin
                                 * again with a new session of the same ISID */
-    INI_EVENT_LOGGED_OUT,     /* the session ended in order; otherwise as SESSION_DROPPED */
+    INI_EVENT_LOGGED_OUT,      /* the session ended in order; otherwise as SESSION_DROPPED */
 };
 
 struct ini_event {
@@ -376,7 +378,7 @@ struct ini_event {
             bool permanent;
         } redirect;
         struct {
-            uint8_t event; /* enum iscsi_async, or a vendor's */
+            uint8_t event; /* enum iscsi_async_event, or a vendor's */
             uint8_t vcode;
             uint16_t parameter[3];
             uint64_t lun;
@@ -386,8 +388,8 @@ struct ini_event {
         struct {
             enum ini_close_why why;
             const char *sentence;
-            bool waits;           /* the target named times; else use the negotiated defaults */
-            uint16_t time2wait;   /* seconds before connecting again */
+            bool waits;         /* the target named times; else use the negotiated defaults */
+            uint16_t time2wait; /* seconds before connecting again */
             uint16_t time2retain;
         } close;
         struct ini_task *task;

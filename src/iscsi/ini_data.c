@@ -36,46 +36,36 @@ bool ini_extents_cover(const struct ini_extents *e, uint32_t length)
     return !length || (e->count && e->of[0].begin == 0 && e->of[0].end >= length);
 }
 
-/* ---- pieces of a scatter list ---- */
+/* ---- places in a scatter list ---- */
 
-unsigned ini_slice(const struct iovec *iov, unsigned iov_count, unsigned *index,
-                   uint32_t *index_offset, uint32_t offset, uint32_t length, struct iovec *out,
-                   unsigned max, uint32_t *covered)
+struct ini_seek ini_seek(struct ini_task *task, uint32_t offset)
 {
-    unsigned count = 0;
-
-    *covered = 0;
-    if (offset < *index_offset)
-        *index = 0, *index_offset = 0;
-    while (*index < iov_count && offset - *index_offset >= iov[*index].iov_len) {
-        *index_offset += (uint32_t)iov[*index].iov_len;
-        (*index)++;
+    if (offset < task->seek_offset)
+        task->seek_index = task->seek_offset = 0;
+    while (task->seek_index < task->iov_count &&
+           offset - task->seek_offset >= task->iov[task->seek_index].iov_len) {
+        task->seek_offset += (uint32_t)task->iov[task->seek_index].iov_len;
+        task->seek_index++;
     }
-    uint32_t skip = offset - *index_offset;
-    for (unsigned i = *index; i < iov_count && count < max && length; i++) {
-        uint32_t n = (uint32_t)iov[i].iov_len - skip;
-        if (n > length)
-            n = length;
-        if (n) {
-            out[count].iov_base = (uint8_t *)iov[i].iov_base + skip;
-            out[count++].iov_len = n;
-        }
-        *covered += n;
-        length -= n;
-        skip = 0;
-    }
-    return count;
+    return (struct ini_seek){
+        .iov = task->iov + task->seek_index,
+        .count = task->iov_count - task->seek_index,
+        .offset = offset - task->seek_offset,
+    };
 }
 
 /* ---- Data-In ---- */
 
 /* The task of a Data-In whose segment may be stored, checked before the first byte of it is
- * (I-IN-03, I-IN-04). NULL: drop it, or c has failed. */
-static struct ini_task *data_in_task(struct ini_conn *c, const struct iscsi_data_in *pdu)
+ * (I-IN-03, I-IN-04) and again, counted, when it is whole. NULL: drop it, or c has failed. */
+static struct ini_task *data_in_task(struct ini_conn *c, const struct iscsi_data_in *pdu,
+                                     bool whole)
 {
     struct ini_session *s = c->session;
-    struct ini_op *op = ini_op_answered(c, pdu->itt, INI_KIND_TASK, "Data-In");
 
+    if (!whole && !ini_op_find(s, pdu->itt) && ini_op_dropped(s, pdu->itt))
+        return NULL;
+    struct ini_op *op = ini_op_answered(c, pdu->itt, INI_KIND_TASK, "Data-In");
     if (!op)
         return NULL;
     struct ini_task *task = ini_task_of(op);
@@ -93,7 +83,7 @@ static struct ini_task *data_in_task(struct ini_conn *c, const struct iscsi_data
         ini_fail(c, INI_CLOSE_PROTOCOL, "Data-In is missing: DataSN %u came where %u was due",
                  (unsigned)pdu->data_sn, (unsigned)task->sn);
     else if (pdu->data_sn != task->sn)
-        s->counters.duplicates++;
+        s->counters.duplicates += whole;
     else
         return task;
     return NULL;
@@ -104,7 +94,7 @@ struct ini_task *ini_place_data_in(struct ini_conn *c, const uint8_t *bhs, uint3
     struct iscsi_data_in pdu;
 
     iscsi_data_in_unpack(bhs, &pdu);
-    struct ini_task *task = data_in_task(c, &pdu);
+    struct ini_task *task = data_in_task(c, &pdu, false);
     if (task)
         *offset = pdu.buffer_offset;
     return task;
@@ -133,7 +123,7 @@ void ini_on_data_in(struct ini_conn *c, const uint8_t *bhs, const uint8_t *data,
 
     iscsi_data_in_unpack(bhs, &pdu);
     ini_take_window(c->session, pdu.exp_cmd_sn, pdu.max_cmd_sn);
-    struct ini_task *task = data_in_task(c, &pdu);
+    struct ini_task *task = data_in_task(c, &pdu, true);
     if (!task) {
         /* The status of a duplicate or of an aborted task still counts. */
         if (c->state < INI_CONN_CLOSING && pdu.status_present)
@@ -238,7 +228,8 @@ void ini_on_r2t(struct ini_conn *c, const uint8_t *bhs, const uint8_t *data, uin
     }
     struct ini_burst *burst = burst_new(task, s->params.max_outstanding_r2t);
     if (!burst) {
-        ini_fail(c, INI_CLOSE_PROTOCOL, "the target sent more R2Ts for a command than the %u agreed",
+        ini_fail(c, INI_CLOSE_PROTOCOL,
+                 "the target sent more R2Ts for a command than the %u agreed",
                  (unsigned)s->params.max_outstanding_r2t);
         return;
     }
@@ -259,6 +250,18 @@ void ini_on_r2t(struct ini_conn *c, const uint8_t *bhs, const uint8_t *data, uin
 
 /* ---- Data-Out ---- */
 
+void ini_payload(struct ini_task *task, uint32_t offset, uint32_t n, struct iscsi_tx_pdu *out)
+{
+    struct ini_seek at = ini_seek(task, offset);
+
+    out->iov = at.iov;
+    out->count = at.count;
+    out->offset = at.offset;
+    out->length = n;
+    out->owner = &task->op;
+    task->op.tx_pieces++;
+}
+
 /* After a TMF that ends the task its sequences are cut short: with the next PDU (11.5.1), or with
  * FastAbort at once, without one (4.2.3.4). */
 static bool cut_short(struct ini_conn *c, struct ini_burst *burst)
@@ -273,7 +276,7 @@ static bool cut_short(struct ini_conn *c, struct ini_burst *burst)
     return true;
 }
 
-bool ini_data_out(struct ini_conn *c, struct ini_out *out, bool solicited)
+bool ini_data_out(struct ini_conn *c, struct iscsi_tx_pdu *out, bool solicited)
 {
     struct ini_burst *burst = solicited ? c->burst_first : c->unsolicited;
 
@@ -298,13 +301,7 @@ bool ini_data_out(struct ini_conn *c, struct ini_out *out, bool solicited)
         .buffer_offset = burst->offset + burst->done,
     };
     iscsi_data_out_pack(out->bhs, &pdu);
-    out->op = &task->op;
-    out->iov = task->iov;
-    out->iov_count = task->iov_count;
-    out->place_index = &task->place_index;
-    out->place_offset = &task->place_offset;
-    out->offset = pdu.buffer_offset;
-    out->length = n;
+    ini_payload(task, pdu.buffer_offset, n, out);
     burst->done += n;
     /* Full: GOOD will not be believed, as what was sent cannot be told. */
     ini_extents_add(&task->moved, pdu.buffer_offset, n);

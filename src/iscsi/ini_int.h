@@ -58,6 +58,9 @@ enum {
     INI_SPARE_SLOTS = 32, /* beside opts.depth, for management */
     INI_REPLIES_MAX = 256,
     INI_RETRIES_MAX = 8,
+    INI_TX_SLOTS = 64,
+    INI_STAGING_BYTES = 65536,
+    INI_HOLD_BYTES = 65536, /* at least */
 };
 
 enum ini_session_state {
@@ -69,8 +72,8 @@ enum ini_session_state {
 };
 
 struct ini_session {
-    struct ini_opts opts; /* strings inside belong to the session */
-    char *strings;
+    struct ini_opts opts;
+    char *strings; /* what opts.login points to */
     enum ini_session_state state;
     struct iscsi_params params;
     uint16_t tsih;
@@ -103,10 +106,10 @@ struct ini_session {
 enum ini_conn_state {
     INI_CONN_NEW,
     INI_CONN_LOGIN,
-    INI_CONN_FULL,    /* full feature phase */
+    INI_CONN_FULL,     /* full feature phase */
     INI_CONN_DRAINING, /* to be logged out: no new commands, what runs may end */
-    INI_CONN_LEAVING, /* Logout Request sent or about to be: nothing else any more */
-    INI_CONN_CLOSING, /* the owner was told to close the transport */
+    INI_CONN_LEAVING,  /* Logout Request sent or about to be: nothing else any more */
+    INI_CONN_CLOSING,  /* the owner was told to close the transport */
     INI_CONN_CLOSED,
 };
 
@@ -122,9 +125,12 @@ struct ini_conn {
     uint16_t cid;
     bool leading;
     enum ini_conn_state state;
-    struct iscsi_rx *rx;
-    struct iscsi_tx *tx;
+    struct iscsi_rx rx;
+    struct iscsi_tx tx;
+    struct iscsi_tx_slot *tx_slots;
+    uint8_t *staging;
     struct login_ini *login;
+    struct iovec login_text;
     struct iscsi_params params;
 
     uint32_t exp_stat_sn;
@@ -134,25 +140,24 @@ struct ini_conn {
 
     struct ini_list urgent; /* immediate requests */
     struct ini_list resend;
-    struct ini_list queue; /* tasks and text requests, in order */
+    struct ini_list queue;                      /* tasks and text requests, in order */
     struct ini_burst *burst_first, *burst_last; /* solicited Data-Out, in order of the R2Ts */
     struct ini_burst *unsolicited;
     struct ini_reply replies[INI_REPLIES_MAX];
     unsigned reply_head, reply_count;
     unsigned in_flight; /* tasks allegiant and sent */
 
-    struct ini_op *rx_op; /* its buffer is being received into */
+    struct ini_op *rx_op;  /* its buffer is being received into */
     struct ini_list texts; /* text exchanges that wait for their turn */
     struct ini_text *text;
     struct ini_text own_text;     /* answer to async 4 */
     struct ini_logout own_logout; /* answer to async 1 */
     struct ini_ping plug;         /* fills a gap in CmdSN (7.3) */
     uint64_t deadline;            /* of the login, of draining */
-    uint32_t declaring;           /* an MRDSL declared but not settled, or 0 */
-    uint8_t *segment; /* data segments other than Data-In, params.mrdsl_in bytes */
-    size_t segment_size;
+    uint8_t *hold;                /* data segments other than Data-In */
+    uint32_t hold_size;
     char declaration[48]; /* MaxRecvDataSegmentLength=... on its way */
-    char pair[1024]; /* text received so far of a pair */
+    char pair[1024];      /* text received so far of a pair */
     size_t pair_length;
     bool waits; /* the target named times */
     uint16_t time2wait, time2retain;
@@ -161,12 +166,12 @@ struct ini_conn {
 /* ---- ini_session.c ---- */
 
 void ini_tell(struct ini_session *s, struct ini_event *event);
-void ini_wake(struct ini_conn *c);          /* output may be due */
-void ini_wake_all(struct ini_session *s); /* those with commands that may go now */
-bool ini_queue_ready(struct ini_conn *c);   /* its first queued command may be sent now */
-void ini_flush(struct ini_session *s);      /* calls done of what has finished */
+void ini_wake(struct ini_conn *c);                /* output may be due */
+void ini_wake_all(struct ini_session *s);         /* those with commands that may go now */
+bool ini_queue_ready(struct ini_conn *c);         /* its first queued command may be sent now */
+void ini_flush(struct ini_session *s);            /* calls done of what has finished */
 struct ini_conn *ini_pick(struct ini_session *s); /* a connection for new commands, or NULL */
-void ini_conn_open(struct ini_conn *c);     /* login ended well */
+void ini_conn_open(struct ini_conn *c);           /* login ended well */
 
 /* Ends the connection, and the session with it unless it can live on. The sentence is copied. */
 void ini_fail(struct ini_conn *c, enum ini_close_why why, const char *fmt, ...)
@@ -182,6 +187,13 @@ void ini_requeue(struct ini_conn *c); /* its unsent tasks may go elsewhere */
 bool ini_take_status(struct ini_conn *c, uint32_t stat_sn);
 void ini_take_window(struct ini_session *s, uint32_t exp_cmd_sn, uint32_t max_cmd_sn);
 
+/* ---- ini_login.c ---- */
+
+void ini_login_late(struct ini_conn *c); /* its deadline is over */
+void ini_login_broken(struct ini_conn *c, const char *sentence);
+void ini_on_login(struct ini_conn *c, const uint8_t *bhs, const uint8_t *data, uint32_t n);
+bool ini_login_out(struct ini_conn *c, struct iscsi_tx_pdu *out);
+
 /* ---- ini_op.c ---- */
 
 void ini_op_begin(struct ini_op *op, struct ini_session *s, enum ini_kind kind, uint64_t deadline);
@@ -191,43 +203,28 @@ bool ini_op_dropped(const struct ini_session *s, uint32_t itt);
 /* A live operation of this connection and kind. NULL: a late answer, or c has failed. */
 struct ini_op *ini_op_answered(struct ini_conn *c, uint32_t itt, enum ini_kind kind,
                                const char *pdu);
-void ini_op_end(struct ini_op *op, enum ini_result result); /* out of every list; then done */
+void ini_op_end(struct ini_op *op, enum ini_result result);  /* out of every list; then done */
 void ini_op_drop(struct ini_op *op, enum ini_result result); /* likewise, but an answer may come */
 void ini_op_released(struct ini_op *op); /* a buffer of it is free: finish if it was ending */
 void ini_op_lose_all(struct ini_session *s, struct ini_conn *c); /* c NULL: those without one */
 
 /* ---- output ---- */
 
-/* One PDU to send. */
-struct ini_out {
-    uint8_t bhs[ISCSI_BHS_SIZE];
-    uint8_t ahs[ISCSI_AHS_MAX];
-    size_t ahs_length;
-    struct ini_op *op; /* whose payload it carries; NULL without payload */
-    const struct iovec *iov;
-    unsigned iov_count;
-    unsigned *place_index; /* a hint where offset lies in iov */
-    uint32_t *place_offset;
-    uint32_t offset, length;
-    struct iovec flat;
-};
-
 /* Fills *out with the next PDU of the full feature phase. False: nothing can be sent now. */
-bool ini_next_out(struct ini_conn *c, struct ini_out *out);
+bool ini_next_out(struct ini_conn *c, struct iscsi_tx_pdu *out);
 
-void ini_task_command(struct ini_conn *c, struct ini_task *task, struct ini_out *out);
+void ini_task_command(struct ini_conn *c, struct ini_task *task, struct iscsi_tx_pdu *out);
 /* The status of a task has arrived with its residual fields: judge and end it. */
 void ini_task_status(struct ini_task *task, uint8_t status, bool overflow, bool underflow,
                      uint32_t residual);
-bool ini_data_out(struct ini_conn *c, struct ini_out *out, bool solicited);
-void ini_text_request(struct ini_conn *c, struct ini_text *text, struct ini_out *out);
-void ini_tmf_request(struct ini_conn *c, struct ini_tmf *tmf, struct ini_out *out);
-void ini_logout_request(struct ini_conn *c, struct ini_logout *logout, struct ini_out *out);
-void ini_ping_request(struct ini_conn *c, struct ini_ping *ping, struct ini_out *out);
+bool ini_data_out(struct ini_conn *c, struct iscsi_tx_pdu *out, bool solicited);
+void ini_text_request(struct ini_conn *c, struct ini_text *text, struct iscsi_tx_pdu *out);
+void ini_tmf_request(struct ini_conn *c, struct ini_tmf *tmf, struct iscsi_tx_pdu *out);
+void ini_logout_request(struct ini_conn *c, struct ini_logout *logout, struct iscsi_tx_pdu *out);
+void ini_ping_request(struct ini_conn *c, struct ini_ping *ping, struct iscsi_tx_pdu *out);
 
 /* ---- input: a whole PDU with good digests; data is its segment, n bytes, or NULL ---- */
 
-void ini_on_pdu(struct ini_conn *c, const uint8_t *bhs, const uint8_t *data, uint32_t n);
 void ini_on_scsi_response(struct ini_conn *c, const uint8_t *bhs, const uint8_t *data, uint32_t n);
 void ini_on_data_in(struct ini_conn *c, const uint8_t *bhs, const uint8_t *data, uint32_t n);
 void ini_on_r2t(struct ini_conn *c, const uint8_t *bhs, const uint8_t *data, uint32_t n);
@@ -242,11 +239,16 @@ void ini_on_reject(struct ini_conn *c, const uint8_t *bhs, const uint8_t *data, 
 /* Where a Data-In's segment belongs. NULL: nowhere, discard it (or c has failed). */
 struct ini_task *ini_place_data_in(struct ini_conn *c, const uint8_t *bhs, uint32_t *offset);
 
-/* The pieces of iov that hold length bytes from offset, at most max. Returns how many; *covered
- * says how many bytes they hold. The hint makes going on where one stopped cheap. */
-unsigned ini_slice(const struct iovec *iov, unsigned iov_count, unsigned *index,
-                   uint32_t *index_offset, uint32_t offset, uint32_t length, struct iovec *out,
-                   unsigned max, uint32_t *covered);
+/* The piece of the task's iov that holds this offset. Cheap when going on where one stopped. */
+struct ini_seek {
+    const struct iovec *iov;
+    unsigned count;
+    uint32_t offset; /* in iov */
+};
+struct ini_seek ini_seek(struct ini_task *task, uint32_t offset);
+
+/* Makes these n > 0 bytes of the task the data segment of a PDU. */
+void ini_payload(struct ini_task *task, uint32_t offset, uint32_t n, struct iscsi_tx_pdu *out);
 
 /* Adds begin..begin+length. False: too many pieces to remember. */
 bool ini_extents_add(struct ini_extents *e, uint32_t begin, uint32_t length);

@@ -75,7 +75,7 @@ void ini_logout(struct ini_session *s, struct ini_logout *logout)
         ini_op_end(&logout->op, INI_REFUSED);
 }
 
-void ini_logout_request(struct ini_conn *c, struct ini_logout *logout, struct ini_out *out)
+void ini_logout_request(struct ini_conn *c, struct ini_logout *logout, struct iscsi_tx_pdu *out)
 {
     struct iscsi_logout_request pdu = {
         .immediate = true,

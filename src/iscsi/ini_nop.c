@@ -39,7 +39,7 @@ void ini_ping(struct ini_conn *c, struct ini_ping *ping)
     ini_wake(c);
 }
 
-void ini_ping_request(struct ini_conn *c, struct ini_ping *ping, struct ini_out *out)
+void ini_ping_request(struct ini_conn *c, struct ini_ping *ping, struct iscsi_tx_pdu *out)
 {
     uint32_t n = ping_length(c, ping);
     struct iscsi_nop_out pdu = {
@@ -52,12 +52,14 @@ void ini_ping_request(struct ini_conn *c, struct ini_ping *ping, struct ini_out 
     };
 
     iscsi_nop_out_pack(out->bhs, &pdu);
-    ping->sent = n;
+    ping->echo.iov_base = (void *)(uintptr_t)ping->data;
+    ping->echo.iov_len = n;
     if (n) {
-        out->op = &ping->op;
-        out->flat.iov_base = (void *)(uintptr_t)ping->data;
-        out->flat.iov_len = n;
+        out->iov = &ping->echo;
+        out->count = 1;
         out->length = n;
+        out->owner = &ping->op;
+        ping->op.tx_pieces++;
     }
 }
 
@@ -73,7 +75,7 @@ void ini_confirm_all(struct ini_session *s)
 {
     for (unsigned i = 0; i < s->conn_count; i++)
         if (s->conns[i]->told_stat_sn != s->conns[i]->exp_stat_sn)
-            ini_conn_acknowledge(s->conns[i]);
+            ini_wake(s->conns[i]);
 }
 
 /* Fills a gap in CmdSN that a rejected command left (7.3): a ping that is not immediate, with that
@@ -111,7 +113,7 @@ static void ping_answered(struct ini_conn *c, const struct iscsi_nop_in *pdu, co
     if (!op)
         return;
     struct ini_ping *ping = ini_ping_of(op);
-    if (n != ping->sent || (n && memcmp(data, ping->data, n) != 0))
+    if (n != ping->echo.iov_len || (n && memcmp(data, ping->data, n) != 0))
         ini_fail(c, INI_CLOSE_PROTOCOL, "the target's answer to a ping is not its echo");
     else
         ini_op_end(op, INI_OK);

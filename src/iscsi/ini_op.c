@@ -213,7 +213,7 @@ static void lose_list(struct ini_list *l)
         ini_op_end(l->first, INI_LOST);
 }
 
-/* The transport of c touches no buffer any more. */
+/* The transport of c touches no buffer any more, and its send slots are empty. */
 void ini_op_lose_all(struct ini_session *s, struct ini_conn *c)
 {
     if (!c) {
@@ -229,7 +229,6 @@ void ini_op_lose_all(struct ini_session *s, struct ini_conn *c)
         struct ini_op *op = s->slots[i].op;
         if (!op || op->conn != c)
             continue;
-        op->tx_pieces = 0;
         ini_op_end(op, INI_LOST);
         ini_op_released(op);
     }

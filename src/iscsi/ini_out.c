@@ -3,13 +3,6 @@
  * (RFC 7143 4.2.2.1, 4.2.5.2, 11.8). */
 #include "iscsi/ini_int.h"
 
-#include "base/serial.h"
-
-static bool window_open(const struct ini_session *s)
-{
-    return serial_le(s->cmd_sn, s->window.max_cmd_sn);
-}
-
 static bool is_task(const struct ini_op *op)
 {
     return op->kind == INI_KIND_TASK;
@@ -22,7 +15,7 @@ bool ini_queue_ready(struct ini_conn *c)
 
     if (!op || c->state != INI_CONN_FULL || s->state != INI_SESSION_OPEN)
         return false;
-    if (!window_open(s)) {
+    if (!iscsi_window_may_send(&s->window, s->cmd_sn)) {
         if (!op->held)
             s->counters.held++;
         op->held = true;
@@ -34,7 +27,7 @@ bool ini_queue_ready(struct ini_conn *c)
 }
 
 /* An answer to a NOP-In: ITT none, its TTT and LUN copied (I-NOP-01). */
-static bool out_reply(struct ini_conn *c, struct ini_out *out)
+static bool out_reply(struct ini_conn *c, struct iscsi_tx_pdu *out)
 {
     if (!c->reply_count)
         return false;
@@ -54,7 +47,7 @@ static bool out_reply(struct ini_conn *c, struct ini_out *out)
     return true;
 }
 
-static void pack_request(struct ini_conn *c, struct ini_op *op, struct ini_out *out)
+static void pack_request(struct ini_conn *c, struct ini_op *op, struct iscsi_tx_pdu *out)
 {
     switch ((enum ini_kind)op->kind) {
     case INI_KIND_TASK:
@@ -76,7 +69,7 @@ static void pack_request(struct ini_conn *c, struct ini_op *op, struct ini_out *
 }
 
 /* Immediate requests carry the current CmdSN and leave it (I-NUM-02). */
-static bool out_urgent(struct ini_conn *c, struct ini_out *out)
+static bool out_urgent(struct ini_conn *c, struct iscsi_tx_pdu *out)
 {
     struct ini_op *op = c->urgent.first;
 
@@ -89,7 +82,7 @@ static bool out_urgent(struct ini_conn *c, struct ini_out *out)
     return true;
 }
 
-static bool out_resend(struct ini_conn *c, struct ini_out *out)
+static bool out_resend(struct ini_conn *c, struct iscsi_tx_pdu *out)
 {
     struct ini_op *op = c->resend.first;
 
@@ -101,13 +94,13 @@ static bool out_resend(struct ini_conn *c, struct ini_out *out)
     return true;
 }
 
-static bool out_unsolicited(struct ini_conn *c, struct ini_out *out)
+static bool out_unsolicited(struct ini_conn *c, struct iscsi_tx_pdu *out)
 {
     return c->unsolicited && ini_data_out(c, out, false);
 }
 
 /* The next command. The one before has all its unsolicited data out by now (I-OUT-10). */
-static bool out_queue(struct ini_conn *c, struct ini_out *out)
+static bool out_queue(struct ini_conn *c, struct iscsi_tx_pdu *out)
 {
     struct ini_session *s = c->session;
 
@@ -127,14 +120,17 @@ static bool out_queue(struct ini_conn *c, struct ini_out *out)
     return true;
 }
 
-static bool out_solicited(struct ini_conn *c, struct ini_out *out)
+static bool out_solicited(struct ini_conn *c, struct iscsi_tx_pdu *out)
 {
     return c->burst_first && ini_data_out(c, out, true);
 }
 
-static bool out_acknowledge(struct ini_conn *c, struct ini_out *out)
+/* Asked for, or because the target waits for it (see ini_confirm_all). */
+static bool out_acknowledge(struct ini_conn *c, struct iscsi_tx_pdu *out)
 {
-    if (!c->acknowledge)
+    bool waited_for = c->session->set_aborts && c->told_stat_sn != c->exp_stat_sn;
+
+    if (!c->acknowledge && !waited_for)
         return false;
     struct iscsi_nop_out pdu = {
         .immediate = true,
@@ -148,21 +144,17 @@ static bool out_acknowledge(struct ini_conn *c, struct ini_out *out)
     return true;
 }
 
-bool ini_next_out(struct ini_conn *c, struct ini_out *out)
+bool ini_next_out(struct ini_conn *c, struct iscsi_tx_pdu *out)
 {
-    static bool (*const makers[])(struct ini_conn *, struct ini_out *) = {
+    static bool (*const makers[])(struct ini_conn *, struct iscsi_tx_pdu *) = {
         out_reply, out_resend,    out_unsolicited, out_urgent,
         out_queue, out_solicited, out_acknowledge,
     };
-    static bool (*const last[])(struct ini_conn *, struct ini_out *) = {out_urgent};
+    static bool (*const last[])(struct ini_conn *, struct iscsi_tx_pdu *) = {out_urgent};
     bool leaving = c->state == INI_CONN_LEAVING;
 
     if (c->state < INI_CONN_FULL || c->state > INI_CONN_LEAVING)
         return false;
-    out->ahs_length = 0;
-    out->op = NULL;
-    out->iov_count = 0;
-    out->offset = out->length = 0;
     /* After Logout nothing new goes out, and before it nothing else is worth while (I-LGO-01). */
     for (size_t i = 0; i < (leaving ? sizeof last : sizeof makers) / sizeof *makers; i++) {
         if (!(leaving ? last : makers)[i](c, out))

@@ -145,16 +145,13 @@ bool ini_take_status(struct ini_conn *c, uint32_t stat_sn)
     }
     c->exp_stat_sn++;
     if (c->session->set_aborts)
-        ini_conn_acknowledge(c);
+        ini_wake(c);
     return true;
 }
 
 void ini_take_window(struct ini_session *s, uint32_t exp_cmd_sn, uint32_t max_cmd_sn)
 {
-    uint32_t before = s->window.max_cmd_sn;
-
-    iscsi_window_update(&s->window, exp_cmd_sn, max_cmd_sn);
-    if (s->window.max_cmd_sn != before)
+    if (iscsi_window_update(&s->window, exp_cmd_sn, max_cmd_sn))
         ini_wake_all(s);
 }
 
@@ -259,6 +256,7 @@ void ini_conn_closed(struct ini_conn *c)
             ini_session_over(s, c, INI_CLOSE_TRANSPORT, "the connection was lost");
     }
     c->state = INI_CONN_CLOSED;
+    iscsi_tx_drop(&c->tx);
     ini_op_lose_all(s, c);
     ini_flush(s);
     check_over(s);
@@ -294,37 +292,51 @@ static void late(struct ini_op *op)
     }
 }
 
-static void check_op(struct ini_session *s, struct ini_op *op)
+/* The first late one, or NULL; and what the earliest deadline is. */
+static struct ini_op *late_op(struct ini_session *s, struct ini_op *op)
 {
-    if (op->deadline <= s->now && op->state < INI_ENDING)
-        late(op);
+    if (op->state >= INI_ENDING)
+        return NULL;
+    if (op->deadline <= s->now)
+        return op;
     if (op->deadline < s->next_deadline)
         s->next_deadline = op->deadline;
+    return NULL;
 }
 
-static void check_list(struct ini_session *s, struct ini_list *l)
+static struct ini_op *late_in_list(struct ini_session *s, const struct ini_list *l)
 {
-    struct ini_op *op = l->first;
+    struct ini_op *found = NULL;
 
-    while (op) { /* late() may end none, but its owner may abort this one */
-        struct ini_op *next = op->next;
-        check_op(s, op);
-        op = next;
-    }
+    for (struct ini_op *op = l->first; op && !found; op = op->next)
+        found = late_op(s, op);
+    return found;
 }
 
+static struct ini_op *find_late(struct ini_session *s)
+{
+    struct ini_op *found;
+
+    s->next_deadline = INI_NEVER;
+    found = late_in_list(s, &s->waiting);
+    for (uint32_t i = 0; !found && i < 1u << s->slot_bits; i++)
+        found = s->slots[i].op ? late_op(s, s->slots[i].op) : NULL;
+    for (unsigned i = 0; !found && i < s->conn_count; i++) {
+        struct ini_conn *c = s->conns[i];
+        found = late_in_list(s, &c->urgent);
+        found = found ? found : late_in_list(s, &c->queue);
+        found = found ? found : late_in_list(s, &c->texts);
+    }
+    return found;
+}
+
+/* What is late loses its deadline, and its owner may end others meanwhile: so search anew. */
 static void check_operations(struct ini_session *s)
 {
-    s->next_deadline = INI_NEVER;
-    for (uint32_t i = 0; i < 1u << s->slot_bits; i++)
-        if (s->slots[i].op)
-            check_op(s, s->slots[i].op);
-    check_list(s, &s->waiting);
-    for (unsigned i = 0; i < s->conn_count; i++) {
-        check_list(s, &s->conns[i]->urgent);
-        check_list(s, &s->conns[i]->queue);
-        check_list(s, &s->conns[i]->texts);
-    }
+    struct ini_op *op;
+
+    while ((op = find_late(s)))
+        late(op);
 }
 
 uint64_t ini_session_deadline(const struct ini_session *s)

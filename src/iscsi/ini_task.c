@@ -21,8 +21,8 @@ void ini_submit(struct ini_session *s, struct ini_task *task)
     task->moved.count = 0;
     task->sn = 0;
     task->unsolicited = 0;
-    task->place_index = 0;
-    task->place_offset = 0;
+    task->seek_index = 0;
+    task->seek_offset = 0;
     for (unsigned i = 0; i <= INI_R2T_MAX; i++)
         task->bursts[i].task = NULL;
     s->tasks++;
@@ -57,7 +57,7 @@ static uint32_t write_plan(const struct ini_conn *c, const struct ini_task *task
     return immediate;
 }
 
-static uint8_t pack_long_cdb(const struct ini_task *task, struct ini_out *out)
+static uint8_t pack_long_cdb(const struct ini_task *task, struct iscsi_tx_pdu *out)
 {
     struct iscsi_ahs ahs = {.extended_cdb = true};
 
@@ -65,13 +65,13 @@ static uint8_t pack_long_cdb(const struct ini_task *task, struct ini_out *out)
         return 0;
     ahs.cdb_rest_length = (uint16_t)(task->cdb_length - 16);
     memcpy(ahs.cdb_rest, task->cdb_rest, ahs.cdb_rest_length);
-    out->ahs_length = iscsi_ahs_pack(out->ahs, &ahs);
+    out->ahs_length = (uint32_t)iscsi_ahs_pack(out->ahs, &ahs);
     return (uint8_t)(out->ahs_length / 4);
 }
 
 /* Writes the SCSI Command; the same bytes again when it is sent a second time (7.2.1), but for
  * ExpStatSN. */
-void ini_task_command(struct ini_conn *c, struct ini_task *task, struct ini_out *out)
+void ini_task_command(struct ini_conn *c, struct ini_task *task, struct iscsi_tx_pdu *out)
 {
     bool write = task->direction == INI_WRITE;
     uint32_t unsolicited = 0, immediate = write ? write_plan(c, task, &unsolicited) : 0;
@@ -92,12 +92,8 @@ void ini_task_command(struct ini_conn *c, struct ini_task *task, struct ini_out 
 
     memcpy(pdu.cdb, task->cdb, sizeof pdu.cdb);
     iscsi_scsi_command_pack(out->bhs, &pdu);
-    out->op = immediate ? &task->op : NULL;
-    out->iov = task->iov;
-    out->iov_count = task->iov_count;
-    out->place_index = &task->place_index;
-    out->place_offset = &task->place_offset;
-    out->length = immediate;
+    if (immediate)
+        ini_payload(task, 0, immediate, out);
     task->unsolicited = unsolicited;
     ini_extents_add(&task->moved, 0, immediate);
     if (unsolicited > immediate) {
@@ -150,7 +146,8 @@ void ini_task_status(struct ini_task *task, uint8_t status, bool overflow, bool 
     task->scsi_status = status;
     task->residual = underflow ? residual : overflow ? -(int64_t)residual : 0;
     task->transferred = bytes_moved(task, promised);
-    ini_op_end(&task->op, is_good(status) && !data_complete(task, promised) ? INI_PROTOCOL : INI_OK);
+    ini_op_end(&task->op,
+               is_good(status) && !data_complete(task, promised) ? INI_PROTOCOL : INI_OK);
 }
 
 /* Sense behind its length field (11.4.7), bounded by the segment and by what a task keeps. */

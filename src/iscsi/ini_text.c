@@ -22,8 +22,8 @@ void ini_text(struct ini_conn *c, struct ini_text *text)
     text->declared = 0;
     text->rounds = 0;
     text->more = false;
-    bool sane = !text->mrdsl_in ||
-                (text->mrdsl_in >= SEGMENT_MIN && text->mrdsl_in <= ISCSI_SEGMENT_MAX);
+    bool sane =
+        !text->mrdsl_in || (text->mrdsl_in >= SEGMENT_MIN && text->mrdsl_in <= c->hold_size);
     if (c->state != INI_CONN_FULL || c->session->state != INI_SESSION_OPEN || !sane) {
         ini_op_end(&text->op, INI_REFUSED);
         return;
@@ -33,29 +33,10 @@ void ini_text(struct ini_conn *c, struct ini_text *text)
     ini_start_text(c);
 }
 
-/* Our side may receive by the new length from the moment it is declared, so be ready for the
- * longer of both until it is settled. */
-static bool room_for(struct ini_conn *c, uint32_t mrdsl)
-{
-    if (mrdsl <= c->segment_size)
-        return true;
-    uint8_t *segment = malloc(mrdsl);
-    if (!segment)
-        return false;
-    free(c->segment);
-    c->segment = segment;
-    c->segment_size = mrdsl;
-    return true;
-}
-
 void ini_start_text(struct ini_conn *c)
 {
     while (!c->text && c->texts.first) {
         struct ini_text *text = ini_text_of(c->texts.first);
-        if (text->mrdsl_in && !room_for(c, text->mrdsl_in)) {
-            ini_op_end(&text->op, INI_REFUSED);
-            continue;
-        }
         if (text->mrdsl_in) {
             int n = snprintf(c->declaration, sizeof c->declaration,
                              "MaxRecvDataSegmentLength=%" PRIu32, text->mrdsl_in);
@@ -71,7 +52,7 @@ void ini_start_text(struct ini_conn *c)
         ini_wake(c);
 }
 
-void ini_text_request(struct ini_conn *c, struct ini_text *text, struct ini_out *out)
+void ini_text_request(struct ini_conn *c, struct ini_text *text, struct iscsi_tx_pdu *out)
 {
     uint32_t n = text->request_length - text->offered;
     bool more = n > c->params.mrdsl_out;
@@ -92,14 +73,20 @@ void ini_text_request(struct ini_conn *c, struct ini_text *text, struct ini_out 
 
     iscsi_text_request_pack(out->bhs, &pdu);
     if (n) {
-        out->op = &text->op;
-        out->flat.iov_base = (char *)(uintptr_t)text->request + text->offered;
-        out->flat.iov_len = n;
+        text->whole.iov_base = (void *)(uintptr_t)text->request;
+        text->whole.iov_len = text->request_length;
+        out->iov = &text->whole;
+        out->count = 1;
+        out->offset = text->offered;
         out->length = n;
+        out->owner = &text->op;
+        text->op.tx_pieces++;
     }
     text->offered_before = text->offered;
     text->offered += n;
-    c->declaring = text->mrdsl_in;
+    /* The target may send by the new length as soon as it has read this. */
+    if (text->mrdsl_in > c->params.mrdsl_in)
+        iscsi_rx_set_limit(&c->rx, text->mrdsl_in);
 }
 
 /* The last request goes out again. */
@@ -179,9 +166,10 @@ static void text_done(struct ini_conn *c, struct ini_text *text)
 {
     if (text->declared)
         c->params.mrdsl_out = text->declared;
-    if (text->mrdsl_in)
-        ini_set_mrdsl(c, text->mrdsl_in);
-    c->declaring = 0;
+    if (text->mrdsl_in) {
+        c->params.mrdsl_in = text->mrdsl_in;
+        iscsi_rx_set_limit(&c->rx, text->mrdsl_in);
+    }
     ini_op_end(&text->op, INI_OK);
     ini_start_text(c);
 }

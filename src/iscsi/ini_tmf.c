@@ -151,7 +151,7 @@ bool ini_abort(struct ini_task *task, struct ini_tmf *tmf)
     return true;
 }
 
-void ini_tmf_request(struct ini_conn *c, struct ini_tmf *tmf, struct ini_out *out)
+void ini_tmf_request(struct ini_conn *c, struct ini_tmf *tmf, struct iscsi_tx_pdu *out)
 {
     const struct function *f = function_of(tmf->function);
     struct iscsi_tmf_request pdu = {
@@ -200,7 +200,8 @@ void ini_on_tmf_response(struct ini_conn *c, const uint8_t *bhs, const uint8_t *
     if (!ini_take_status(c, pdu.stat_sn))
         return;
     ini_take_window(c->session, pdu.exp_cmd_sn, pdu.max_cmd_sn);
-    struct ini_op *op = ini_op_answered(c, pdu.itt, INI_KIND_TMF, "Task Management Function Response");
+    struct ini_op *op =
+        ini_op_answered(c, pdu.itt, INI_KIND_TMF, "Task Management Function Response");
     if (!op)
         return;
     struct ini_tmf *tmf = ini_tmf_of(op);

@@ -576,3 +576,25 @@ void io_end(struct io *io, unsigned done)
     assert_int_equal(io->done, done);
     free(io->memory);
 }
+void rig_login_defaults(struct login_ini_opts *opts)
+{
+    opts->initiator_name = "iqn.2026-01.example.host:one";
+    opts->target_name = "iqn.2026-01.example.nas:disk";
+    memcpy(opts->isid, "\x80\x12\x34\x56\x00\x01", 6);
+    opts->wish = (struct iscsi_params){
+        .header_digest = true,
+        .data_digest = true,
+        .mrdsl_in = 262144,
+        .max_connections = 4,
+        .initial_r2t = false,
+        .immediate_data = true,
+        .max_burst_length = 1 << 20,
+        .first_burst_length = 262144,
+        .default_time2wait = 2,
+        .default_time2retain = 20,
+        .max_outstanding_r2t = 8,
+        .data_pdu_in_order = true,
+        .data_sequence_in_order = true,
+        .protocol_level = 1,
+    };
+}

@@ -29,7 +29,7 @@ struct peer {
 };
 
 struct rig {
-    struct ini_opts opts; /* changed before rig_open() */
+    struct ini_opts opts;        /* changed before rig_open() */
     struct iscsi_params answers; /* what the target says in the login */
     bool declare_nothing;        /* it leaves MaxRecvDataSegmentLength out */
     uint16_t tsih;

@@ -251,10 +251,10 @@ SCRIPT(repeated_data_in_is_dropped)
 
     read_begin(r, &read);
     give(&read, 0, 0, PART, false);
-    peer_data_in(read.p,
-                 (struct iscsi_data_in){
-                     .itt = read.itt, .ttt = ISCSI_TAG_NONE, PEER_NUMBERS(read.p, false)},
-                 junk, PART); /* DataSN 0 again, other bytes: must not be stored */
+    peer_data_in(
+        read.p,
+        (struct iscsi_data_in){.itt = read.itt, .ttt = ISCSI_TAG_NONE, PEER_NUMBERS(read.p, false)},
+        junk, PART); /* DataSN 0 again, other bytes: must not be stored */
     for (uint32_t i = 1; i < 4; i++)
         give(&read, i, i * PART, PART, i == 3);
     respond(&read, (struct iscsi_scsi_response){.exp_data_sn = 4});
@@ -290,9 +290,8 @@ SCRIPT(data_outside_the_buffer_are_never_stored)
     static const struct {
         uint32_t offset, n;
     } wrong[] = {
-        {LENGTH - PART + 1, PART}, {LENGTH, 1},         {0xfffffe00, PART},
-        {0xffffffff, PART},        {LENGTH + 1, 0},     {0xfffffe00, 0},
-        {LENGTH - 1, 2},           {0x80000000, PART},
+        {LENGTH - PART + 1, PART}, {LENGTH, 1},     {0xfffffe00, PART}, {0xffffffff, PART},
+        {LENGTH + 1, 0},           {0xfffffe00, 0}, {LENGTH - 1, 2},    {0x80000000, PART},
     };
 
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
@@ -337,10 +336,10 @@ SCRIPT(a_segment_longer_than_declared_is_never_stored)
     read_begin(r, &read);
     uint32_t most = ini_conn_params(read.p->c)->mrdsl_in;
     assert_in_range(most, 512, sizeof data - 1);
-    peer_data_in(read.p,
-                 (struct iscsi_data_in){
-                     .itt = read.itt, .ttt = ISCSI_TAG_NONE, PEER_NUMBERS(read.p, false)},
-                 data, most + 1);
+    peer_data_in(
+        read.p,
+        (struct iscsi_data_in){.itt = read.itt, .ttt = ISCSI_TAG_NONE, PEER_NUMBERS(read.p, false)},
+        data, most + 1);
     expect_session_failure(&read, INI_CLOSE_PROTOCOL);
 }
 

@@ -23,8 +23,7 @@ SCRIPT(commands_carry_consecutive_numbers_from_the_login_on)
     struct peer *p = &r->peers[0];
     uint32_t first = r->exp_cmd_sn, exp_stat_sn = p->stat_sn;
     for (uint32_t i = 0; i < MANY; i++) {
-        io_init(&io[i], i % 3 == 0 ? INI_NONE : i % 3 == 1 ? INI_READ : INI_WRITE,
-                i % 3 ? 512 : 0);
+        io_init(&io[i], i % 3 == 0 ? INI_NONE : i % 3 == 1 ? INI_READ : INI_WRITE, i % 3 ? 512 : 0);
         io_start(r, &io[i]);
     }
     for (uint32_t i = 0; i < MANY; i++) {
@@ -96,12 +95,11 @@ SCRIPT(commands_are_held_while_the_window_is_closed_and_immediate_ones_pass)
     peer_expect_silence(p);
     assert_int_equal(ini_session_window(r->s), 0);
 
-    peer_nop_in(p,
-                (struct iscsi_nop_in){.lun = 0x0007000000000000,
-                                      .itt = ISCSI_TAG_NONE,
-                                      .ttt = 0x55,
-                                      PEER_NUMBERS(p, false)},
-                NULL, 0);
+    peer_nop_in(
+        p,
+        (struct iscsi_nop_in){
+            .lun = 0x0007000000000000, .itt = ISCSI_TAG_NONE, .ttt = 0x55, PEER_NUMBERS(p, false)},
+        NULL, 0);
     peer_pump(p);
     peer_expect(p, ISCSI_NOP_OUT, &got);
     iscsi_nop_out_unpack(got.bhs, &nop);
@@ -201,10 +199,10 @@ SCRIPT(the_window_only_moves_forward_and_inverted_pairs_are_ignored)
     const struct {
         uint32_t exp, max, window;
     } steps[] = {
-        {exp, max - 10, 128},       /* older */
-        {exp + 200, max, 128},      /* max < exp - 1: both ignored */
-        {exp - 5, max + 2, 130},    /* exp older, max newer */
-        {exp, max + 2, 130},        /* the same again */
+        {exp, max - 10, 128},         /* older */
+        {exp + 200, max, 128},        /* max < exp - 1: both ignored */
+        {exp - 5, max + 2, 130},      /* exp older, max newer */
+        {exp, max + 2, 130},          /* the same again */
         {exp, max + 0x80000005, 130}, /* far beyond half the circle: older */
     };
 
@@ -293,10 +291,9 @@ SCRIPT(pdus_without_status_do_not_consume_a_stat_sn)
         p,
         (struct iscsi_nop_in){.itt = ISCSI_TAG_NONE, .ttt = ISCSI_TAG_NONE, PEER_NUMBERS(p, false)},
         NULL, 0);
-    peer_data_in(p,
-                 (struct iscsi_data_in){
-                     .itt = read_itt, .ttt = ISCSI_TAG_NONE, PEER_NUMBERS(p, false)},
-                 half, sizeof half);
+    peer_data_in(
+        p, (struct iscsi_data_in){.itt = read_itt, .ttt = ISCSI_TAG_NONE, PEER_NUMBERS(p, false)},
+        half, sizeof half);
     peer_r2t(p, (struct iscsi_r2t){.lun = write.task.lun,
                                    .itt = write_itt,
                                    .ttt = 9,
@@ -313,8 +310,7 @@ SCRIPT(pdus_without_status_do_not_consume_a_stat_sn)
                                         PEER_NUMBERS(p, false)},
                  half, sizeof half);
     peer_respond(
-        p,
-        (struct iscsi_scsi_response){.itt = read_itt, .exp_data_sn = 2, PEER_NUMBERS(p, true)},
+        p, (struct iscsi_scsi_response){.itt = read_itt, .exp_data_sn = 2, PEER_NUMBERS(p, true)},
         NULL, 0);
     peer_good(p, write_itt);
     peer_pump(p);
