@@ -203,12 +203,11 @@ void ini_session_over(struct ini_session *s, struct ini_conn *cause, enum ini_cl
     s->end.close.time2wait = cause ? cause->time2wait : 0;
     s->end.close.time2retain = cause ? cause->time2retain : 0;
     snprintf(s->sentence, sizeof s->sentence, "%s", sentence);
-    for (unsigned i = 0; i < s->conn_count; i++) {
-        struct ini_conn *c = s->conns[i];
-        bool other = c != cause && why != INI_CLOSE_LOGGED_OUT;
-        if (c->state < INI_CONN_CLOSING)
-            tell_close(c, other ? INI_CLOSE_SESSION : why, s->sentence);
-    }
+    if (cause && cause->state < INI_CONN_CLOSING)
+        tell_close(cause, why, s->sentence);
+    for (unsigned i = 0; i < s->conn_count; i++)
+        if (s->conns[i]->state < INI_CONN_CLOSING)
+            tell_close(s->conns[i], s->logged_out ? why : INI_CLOSE_SESSION, s->sentence);
 }
 
 void ini_fail(struct ini_conn *c, enum ini_close_why why, const char *fmt, ...)
