@@ -48,7 +48,7 @@ void ini_op_begin(struct ini_op *op, struct ini_session *s, enum ini_kind kind, 
 {
     *op = (struct ini_op){
         .session = s,
-        .kind = kind,
+        .kind = (uint8_t)kind,
         .state = INI_WAITING,
         .deadline = deadline,
         .itt = ISCSI_TAG_NONE,
