@@ -60,16 +60,17 @@ enum {
 };
 
 struct ini_opts {
-    /* Names, ISID, wishes, credentials and the random callback: login.h. Copied, with what it
-     * points to; the strings are not needed afterwards. login.tsih and login.cid are filled in
-     * here. */
+    /* Names, ISID, wishes, credentials, the random callback: login.h. Copied with the strings and
+     * secrets that it points to (not `outstanding`, which stays the owner's). tsih, cid, cmd_sn and
+     * session are filled in here. MaxOutstandingR2T is bounded by INI_R2T_MAX, and
+     * ErrorRecoveryLevel is 0. */
     struct login_ini_opts login;
+    bool allow_short_secrets; /* under 96 bits (I-CHAP-07) */
 
     /* Tasks and other operations in flight together, 1..INI_DEPTH_MAX. Some slots for management
      * are kept beside them. */
     unsigned depth;
     unsigned connections; /* ini_conns alive together, 1..INI_CONNS_MAX; 0 is 1 */
-    int portal_group_tag; /* as discovery told it, 0..65535; -1: any will do (I-LOG-10) */
 
     void (*event)(void *user, const struct ini_event *event);
     void *user;
@@ -84,6 +85,10 @@ void ini_session_free(struct ini_session *s);
 /* What the leading login settled; NULL before INI_EVENT_LOGGED_IN. */
 const struct iscsi_params *ini_session_params(const struct ini_session *s);
 uint16_t ini_session_tsih(const struct ini_session *s); /* 0 before the login */
+
+int ini_session_portal_group_tag(const struct ini_session *s); /* -1: not told */
+const char *ini_session_target_alias(const struct ini_session *s);
+bool ini_session_authenticated(const struct ini_session *s); /* by CHAP */
 
 /* Tasks submitted and not done. */
 unsigned ini_session_tasks(const struct ini_session *s);
@@ -371,6 +376,7 @@ struct ini_event {
         struct {
             uint16_t status;      /* enum iscsi_login_status, or 0: no such answer came */
             bool retryable;       /* the same attempt may do better later (I-LOG-08) */
+            bool retry_md5;       /* try once more with chap_algorithms "5" */
             const char *sentence; /* until the callback returns, as all pointers here */
         } login;
         struct {

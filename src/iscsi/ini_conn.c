@@ -223,11 +223,12 @@ struct ini_conn *ini_conn_new(struct ini_session *s, uint16_t cid, struct lp_err
     c->cid = cid;
     c->state = INI_CONN_NEW;
     c->deadline = INI_NEVER;
-    c->hold_size = at_least(s->opts.login.wish.mrdsl_in, INI_HOLD_BYTES);
+    c->hold_size = at_least(s->opts.login.wishes.params.mrdsl_in, INI_HOLD_BYTES);
     c->hold = malloc(c->hold_size);
     c->staging = malloc(INI_STAGING_BYTES);
     c->tx_slots = calloc(INI_TX_SLOTS, sizeof *c->tx_slots);
-    if (!c->hold || !c->staging || !c->tx_slots)
+    c->login = calloc(1, sizeof *c->login);
+    if (!c->hold || !c->staging || !c->tx_slots || !c->login)
         goto no_memory;
     iscsi_rx_init(&c->rx, &rx_ops, c, c->staging, INI_STAGING_BYTES, c->hold, c->hold_size,
                   ISCSI_LOGIN_MRDSL);
@@ -254,8 +255,7 @@ void ini_conn_free(struct ini_conn *c)
             s->conn_count--;
             break;
         }
-    if (c->login)
-        login_ini_free(c->login);
+    ini_login_forget(c);
     free(c->hold);
     free(c->staging);
     free(c->tx_slots);

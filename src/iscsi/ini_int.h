@@ -73,11 +73,14 @@ enum ini_session_state {
 
 struct ini_session {
     struct ini_opts opts;
-    char *strings; /* what opts.login points to */
+    char *strings; /* what opts.login points to, secrets among it */
+    size_t strings_size;
     enum ini_session_state state;
     struct iscsi_params params;
     uint16_t tsih;
     int portal_group_tag;
+    char target_alias[ISCSI_VALUE_MAX + 1];
+    bool authenticated;
 
     uint32_t cmd_sn;
     struct iscsi_window window;
@@ -129,7 +132,8 @@ struct ini_conn {
     struct iscsi_tx tx;
     struct iscsi_tx_slot *tx_slots;
     uint8_t *staging;
-    struct login_ini *login;
+    struct login_ini *login; /* until the login has ended */
+    struct login_ini_opts login_opts;
     struct iovec login_text;
     struct iscsi_params params;
 
@@ -191,6 +195,8 @@ void ini_take_window(struct ini_session *s, uint32_t exp_cmd_sn, uint32_t max_cm
 
 void ini_login_late(struct ini_conn *c); /* its deadline is over */
 void ini_login_broken(struct ini_conn *c, const char *sentence);
+void ini_login_closed(struct ini_conn *c); /* the transport went first */
+void ini_login_forget(struct ini_conn *c); /* its state is no longer needed */
 void ini_on_login(struct ini_conn *c, const uint8_t *bhs, const uint8_t *data, uint32_t n);
 bool ini_login_out(struct ini_conn *c, struct iscsi_tx_pdu *out);
 

@@ -2,6 +2,8 @@
 /* Makes and frees a session: all its memory comes from here and from ini_conn_new(). */
 #include "iscsi/ini_int.h"
 
+#include "base/hash.h"
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -16,6 +18,59 @@ static int check(const struct ini_opts *opts, struct lp_error *err)
     if (opts->connections > INI_CONNS_MAX)
         return lp_error_set(err, LP_ERROR_USAGE, 0, "a session has at most %d connections, not %u",
                             INI_CONNS_MAX, opts->connections);
+    return login_ini_check(&opts->login, opts->allow_short_secrets, err);
+}
+
+/* ---- what the options point to ---- */
+
+static char *copy(char **to, const void *bytes, size_t n)
+{
+    char *at = *to;
+
+    memcpy(at, bytes, n);
+    *to += n;
+    return at;
+}
+
+/* A run of bytes that an option points to, and the pointer to set. */
+struct part {
+    const char **pointer;
+    size_t length;
+};
+
+static struct part text_part(const char **text)
+{
+    return (struct part){text, *text ? strlen(*text) + 1 : 0};
+}
+
+static int copy_strings(struct ini_session *s)
+{
+    struct login_ini_opts *login = &s->opts.login;
+    const char *secret = login->chap.secret, *mutual = login->mutual.secret;
+    struct part parts[] = {
+        text_part(&login->initiator_name),
+        text_part(&login->initiator_alias),
+        text_part(&login->target_name),
+        text_part(&login->chap.user),
+        text_part(&login->mutual.user),
+        text_part(&login->chap_algorithms),
+        {&login->extra_keys, login->extra_keys ? login->extra_keys_length : 0},
+        {&secret, secret ? login->chap.secret_length : 0},
+        {&mutual, mutual ? login->mutual.secret_length : 0},
+    };
+    size_t count = sizeof parts / sizeof *parts;
+
+    for (size_t i = 0; i < count; i++)
+        s->strings_size += parts[i].length;
+    s->strings = malloc(s->strings_size + 1);
+    if (!s->strings)
+        return -1;
+    char *to = s->strings;
+    for (size_t i = 0; i < count; i++)
+        if (*parts[i].pointer)
+            *parts[i].pointer = copy(&to, *parts[i].pointer, parts[i].length);
+    login->chap.secret = secret;
+    login->mutual.secret = mutual;
     return 0;
 }
 
@@ -55,10 +110,11 @@ struct ini_session *ini_session_new(const struct ini_opts *opts, struct lp_error
     s->opts = *opts;
     if (!s->opts.connections)
         s->opts.connections = 1;
-    bound_wishes(&s->opts.login.wish);
+    bound_wishes(&s->opts.login.wishes.params);
     s->next_deadline = INI_NEVER;
     s->cmd_sn = 1;
-    if (make_slots(s))
+    s->portal_group_tag = -1;
+    if (make_slots(s) || copy_strings(s))
         goto no_memory;
     return s;
 
@@ -74,6 +130,8 @@ void ini_session_free(struct ini_session *s)
         return;
     free(s->slots);
     free(s->free_slots);
+    if (s->strings)
+        bytes_wipe(s->strings, s->strings_size);
     free(s->strings);
     free(s);
 }

@@ -248,6 +248,8 @@ void ini_conn_closed(struct ini_conn *c)
 
     if (c->state == INI_CONN_CLOSED)
         return;
+    if (c->state == INI_CONN_LOGIN)
+        ini_login_closed(c);
     if (c->state < INI_CONN_CLOSING) {
         bool alone = c->state < INI_CONN_FULL && !c->leading;
         c->state = INI_CONN_CLOSING;
@@ -373,6 +375,21 @@ const struct iscsi_params *ini_session_params(const struct ini_session *s)
 uint16_t ini_session_tsih(const struct ini_session *s)
 {
     return s->tsih;
+}
+
+int ini_session_portal_group_tag(const struct ini_session *s)
+{
+    return s->portal_group_tag;
+}
+
+const char *ini_session_target_alias(const struct ini_session *s)
+{
+    return s->target_alias;
+}
+
+bool ini_session_authenticated(const struct ini_session *s)
+{
+    return s->authenticated;
 }
 
 unsigned ini_session_tasks(const struct ini_session *s)

@@ -26,7 +26,7 @@ void ini_submit(struct ini_session *s, struct ini_task *task)
     for (unsigned i = 0; i <= INI_R2T_MAX; i++)
         task->bursts[i].task = NULL;
     s->tasks++;
-    if (s->state > INI_SESSION_OPEN || s->opts.login.wish.discovery) {
+    if (s->state > INI_SESSION_OPEN || s->opts.login.discovery) {
         ini_op_end(&task->op, INI_REFUSED);
     } else if (c) {
         task->op.conn = c;

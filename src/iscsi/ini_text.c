@@ -3,10 +3,10 @@
  * 11.10, 11.11, appendix C). Pairs stream through: a long answer needs no more memory than one
  * pair. */
 #include "iscsi/ini_int.h"
+#include "iscsi/text.h"
 
 #include <inttypes.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 enum { ROUNDS_MAX = 65536, SEGMENT_MIN = 512 };
@@ -97,14 +97,6 @@ void ini_text_again(struct ini_text *text)
 
 /* ---- answers ---- */
 
-static bool printable(const char *text)
-{
-    for (const unsigned char *at = (const unsigned char *)text; *at; at++)
-        if (*at < 0x20 || *at == 0x7f)
-            return false;
-    return true;
-}
-
 /* One pair of the answer, NUL-terminated. What is wrong with it, or NULL. */
 static const char *take_pair(struct ini_conn *c, struct ini_text *text)
 {
@@ -112,13 +104,13 @@ static const char *take_pair(struct ini_conn *c, struct ini_text *text)
 
     if (!equals || equals == key || equals - key > ISCSI_KEY_MAX)
         return "a text answer with something that is no key=value pair";
-    if (!printable(key))
+    if (!text_printable(key))
         return "a text answer with control characters";
     *equals = '\0';
     if (strcmp(key, "MaxRecvDataSegmentLength") == 0) {
-        char *end;
-        unsigned long long n = strtoull(equals + 1, &end, 0);
-        if (text->declared || *end || end == equals + 1 || n < SEGMENT_MIN || n > ISCSI_SEGMENT_MAX)
+        uint64_t n;
+        if (text->declared || text_number(equals + 1, &n) || n < SEGMENT_MIN ||
+            n > ISCSI_SEGMENT_MAX)
             return "a MaxRecvDataSegmentLength that is no number from 512 to 16777215, or two";
         text->declared = (uint32_t)n;
     }

@@ -464,14 +464,14 @@ static int fixed_random(void *user, void *bytes, size_t n)
 
 static void make_opts(struct ini_opts *opts, struct world *w)
 {
-    *opts = (struct ini_opts){.depth = 4, .portal_group_tag = -1, .event = on_event, .user = w};
+    *opts = (struct ini_opts){.depth = 4, .event = on_event, .user = w};
     opts->login.initiator_name = "iqn.2026-01.example.host:one";
     opts->login.target_name = "iqn.2026-01.example.nas:disk";
     opts->login.random = fixed_random;
     memcpy(opts->login.isid, "\x80\x12\x34\x56\x00\x01", 6);
-    opts->login.wish = (struct iscsi_params){
-        .header_digest = true,
-        .data_digest = true,
+    opts->login.portal_group_tag = -1;
+    opts->login.wishes.header_digest = opts->login.wishes.data_digest = ISCSI_DIGEST_PREFER_CRC;
+    opts->login.wishes.params = (struct iscsi_params){
         .mrdsl_in = 8192,
         .max_connections = 1,
         .immediate_data = true,

@@ -99,7 +99,6 @@ static void rig_defaults(struct rig *r, enum wire_mode mode, uint64_t seed)
     r->exp_cmd_sn = r->max_cmd_sn = 0; /* set by the login */
     r->opts.depth = 128;
     r->opts.connections = RIG_CONNS;
-    r->opts.portal_group_tag = -1;
     r->opts.event = on_event;
     r->opts.user = r;
     rig_login_defaults(&r->opts.login);
@@ -581,9 +580,7 @@ void rig_login_defaults(struct login_ini_opts *opts)
     opts->initiator_name = "iqn.2026-01.example.host:one";
     opts->target_name = "iqn.2026-01.example.nas:disk";
     memcpy(opts->isid, "\x80\x12\x34\x56\x00\x01", 6);
-    opts->wish = (struct iscsi_params){
-        .header_digest = true,
-        .data_digest = true,
+    opts->wishes.params = (struct iscsi_params){
         .mrdsl_in = 262144,
         .max_connections = 4,
         .initial_r2t = false,
@@ -597,4 +594,6 @@ void rig_login_defaults(struct login_ini_opts *opts)
         .data_sequence_in_order = true,
         .protocol_level = 1,
     };
+    opts->wishes.header_digest = opts->wishes.data_digest = ISCSI_DIGEST_PREFER_CRC;
+    opts->portal_group_tag = -1;
 }

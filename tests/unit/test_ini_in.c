@@ -507,7 +507,7 @@ SCRIPT(data_in_in_any_order_are_placed_right)
 {
     struct reading read;
 
-    r->opts.login.wish.data_pdu_in_order = false;
+    r->opts.login.wishes.params.data_pdu_in_order = false;
     r->answers.data_pdu_in_order = false;
     read_begin(r, &read);
     assert_false(ini_session_params(r->s)->data_pdu_in_order);

@@ -350,7 +350,7 @@ SCRIPT(fast_abort_sends_no_data_after_the_function)
                           .done = count_tmf,
                           .user = &done};
 
-    r->opts.login.wish.task_reporting = ISCSI_REPORT_FAST_ABORT;
+    r->opts.login.wishes.params.task_reporting = ISCSI_REPORT_FAST_ABORT;
     r->answers.task_reporting = ISCSI_REPORT_FAST_ABORT;
     r->answers.immediate_data = false;
     rig_login(r);
@@ -375,7 +375,7 @@ SCRIPT(a_task_termination_message_stops_data_and_is_acknowledged)
     struct wire_pdu got;
     struct iscsi_nop_out nop;
 
-    r->opts.login.wish.task_reporting = ISCSI_REPORT_FAST_ABORT;
+    r->opts.login.wishes.params.task_reporting = ISCSI_REPORT_FAST_ABORT;
     r->answers.task_reporting = ISCSI_REPORT_FAST_ABORT;
     r->answers.immediate_data = false;
     rig_login(r);
@@ -424,7 +424,7 @@ SCRIPT(newer_functions_are_answered_at_protocol_level_2)
                           .done = count_tmf,
                           .user = &done};
 
-    r->opts.login.wish.protocol_level = 2;
+    r->opts.login.wishes.params.protocol_level = 2;
     r->answers.protocol_level = 2;
     rig_login(r);
     struct peer *p = &r->peers[0];

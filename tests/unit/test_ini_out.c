@@ -243,7 +243,7 @@ SCRIPT(r2ts_out_of_order_are_served_as_they_ask)
     struct io io;
     struct wire_pdu got;
 
-    r->opts.login.wish.data_sequence_in_order = false;
+    r->opts.login.wishes.params.data_sequence_in_order = false;
     r->answers.data_sequence_in_order = false;
     r->answers.immediate_data = false;
     rig_login(r);

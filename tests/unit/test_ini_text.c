@@ -44,7 +44,7 @@ static struct ini_text all_targets(struct seen *seen)
 static void discovery(struct rig *r)
 {
     r->opts.login.target_name = NULL;
-    r->opts.login.wish.discovery = true;
+    r->opts.login.discovery = true;
     r->answers.discovery = true;
     rig_login(r);
 }
