@@ -176,6 +176,9 @@ void ini_conn_received(struct ini_conn *c, size_t n, uint64_t now_ns)
 unsigned ini_conn_send_data(struct ini_conn *c, struct iovec *iov, unsigned max)
 {
     c->want_told = false;
+    /* Its text may stand in a send slot until now. */
+    if (c->login && c->state >= INI_CONN_FULL && !iscsi_tx_staged(&c->tx))
+        ini_login_forget(c);
     return ended(c) ? 0 : iscsi_tx_data(&c->tx, iov, max);
 }
 

@@ -308,9 +308,11 @@ static void set_reject(struct ini_op *op, uint8_t reason)
     }
 }
 
+/* Not immediate: it holds a CmdSN of its own. */
 static bool was_numbered(const struct ini_op *op)
 {
-    return op->kind == INI_KIND_TASK || op->kind == INI_KIND_TEXT;
+    return op->kind == INI_KIND_TASK || op->kind == INI_KIND_TEXT ||
+           (op->conn && op == &op->conn->plug.op);
 }
 
 static void reject_op(struct ini_conn *c, struct ini_op *op, uint8_t reason)
@@ -327,7 +329,7 @@ static void reject_op(struct ini_conn *c, struct ini_op *op, uint8_t reason)
         if (op->kind == INI_KIND_TEXT)
             ini_text_again(ini_text_of(op));
         op->state = INI_RESEND;
-        ini_list_append(&c->resend, op);
+        ini_list_append(numbered ? &c->resend : &c->urgent, op);
         ini_wake(c);
         return;
     }

@@ -73,7 +73,7 @@ static bool out_urgent(struct ini_conn *c, struct iscsi_tx_pdu *out)
 {
     struct ini_op *op = c->urgent.first;
 
-    if (!op || !ini_op_tag(op))
+    if (!op || (op->itt == ISCSI_TAG_NONE && !ini_op_tag(op)))
         return false;
     ini_list_remove(op);
     op->cmd_sn = c->session->cmd_sn;

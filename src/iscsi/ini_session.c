@@ -29,7 +29,7 @@ void ini_wake(struct ini_conn *c)
 void ini_wake_all(struct ini_session *s)
 {
     for (unsigned i = 0; i < s->conn_count; i++)
-        if (ini_queue_ready(s->conns[i]))
+        if (s->conns[i]->urgent.first || ini_queue_ready(s->conns[i]))
             ini_wake(s->conns[i]);
 }
 

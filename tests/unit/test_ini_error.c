@@ -286,6 +286,67 @@ SCRIPT(a_target_that_waits_for_logout_gets_it)
     io_end(&io, 1);
 }
 
+static void count_tmf(struct ini_tmf *tmf)
+{
+    (*(unsigned *)tmf->user)++;
+}
+
+static void count_ping(struct ini_ping *ping)
+{
+    (*(unsigned *)ping->user)++;
+}
+
+static void count_logout(struct ini_logout *logout)
+{
+    (*(unsigned *)logout->user)++;
+}
+
+/* [I-ERR-04] */
+SCRIPT(immediate_requests_are_sent_again_when_there_were_too_many)
+{
+    struct wire_pdu got;
+    unsigned done = 0;
+    struct ini_tmf tmf = {
+        .function = ISCSI_CLEAR_ACA, .deadline_ns = INI_NEVER, .done = count_tmf, .user = &done};
+    struct ini_ping ping = {.deadline_ns = INI_NEVER, .done = count_ping, .user = &done};
+    struct ini_logout logout = {.reason = ISCSI_LOGOUT_SESSION,
+                                .deadline_ns = INI_NEVER,
+                                .done = count_logout,
+                                .user = &done};
+
+    rig_login(r);
+    struct peer *p = &r->peers[0];
+    for (unsigned i = 0; i < 3; i++) {
+        if (i == 0)
+            ini_tmf(r->s, &tmf);
+        else if (i == 1)
+            ini_ping(p->c, &ping);
+        else
+            ini_logout(r->s, &logout);
+        wire_pull(&p->w);
+        assert_true(wire_take(&p->w, &got));
+        uint32_t itt = got.h.itt;
+        uint8_t opcode = got.h.opcode;
+        peer_reject(p, ISCSI_REJECT_TOO_MANY_IMMEDIATE, got.bhs, ISCSI_BHS_SIZE);
+        peer_pump(p);
+        assert_int_equal(done, i);
+        peer_expect(p, opcode, &got);
+        assert_int_equal(got.h.itt, itt);
+        assert_true(got.h.immediate);
+        if (i == 2) /* not without end */
+            break;
+        peer_reject(p, ISCSI_REJECT_NOT_SUPPORTED, got.bhs, ISCSI_BHS_SIZE);
+        peer_pump(p);
+        peer_expect_silence(p); /* it holds no number that would be missing */
+        assert_int_equal(done, i + 1);
+    }
+    assert_int_equal(tmf.result, INI_REJECTED);
+    assert_int_equal(ping.result, INI_REJECTED);
+    peer_logout(p, got.h.itt, ISCSI_LOGOUT_DONE);
+    peer_pump(p);
+    assert_int_equal(logout.result, INI_OK);
+}
+
 /* ---- format errors and loss ---- */
 
 /* [I-ERR-15] */
@@ -323,6 +384,81 @@ SCRIPT(anything_but_a_login_response_during_login_ends_the_connection)
         rig_close_all(r);
         r->event_count = 0;
     }
+}
+
+static void answer_login(struct rig *r, struct iscsi_login_response pdu, const char *text,
+                         uint32_t n)
+{
+    struct iscsi_login_request request;
+    struct wire_pdu got;
+    uint8_t bhs[ISCSI_BHS_SIZE];
+    struct peer *p = &r->peers[0];
+
+    peer_expect(p, ISCSI_LOGIN_REQUEST, &got);
+    iscsi_login_request_unpack(got.bhs, &request);
+    pdu.itt = request.itt;
+    pdu.csg = request.csg;
+    memcpy(pdu.isid, request.isid, sizeof pdu.isid);
+    pdu.stat_sn = p->stat_sn;
+    iscsi_login_response_pack(bhs, &pdu);
+    wire_put(&p->w, bhs, text, n);
+    peer_pump(p);
+    peer_expect_silence(p);
+}
+
+/* [I-LOG-08] [I-LOG-16] */
+SCRIPT(a_refused_login_is_told_with_whether_to_try_again)
+{
+    static const struct {
+        uint16_t status;
+        bool retryable;
+    } answers[] = {{0x0201, false}, {0x0203, false}, {0x0204, false},
+                   {0x0301, true},  {0x0302, true},  {0x0205, false}};
+
+    for (size_t i = 0; i < sizeof answers / sizeof *answers; i++) {
+        rig_open(r);
+        answer_login(r, (struct iscsi_login_response){.status = answers[i].status}, NULL, 0);
+        const struct ini_event *event = rig_last(r, INI_EVENT_LOGIN_FAILED);
+        assert_int_equal(event->login.status, answers[i].status);
+        assert_int_equal(event->login.retryable, answers[i].retryable);
+        assert_true(r->sentences[event - r->events][0]);
+        rig_expect_failure(r, INI_CLOSE_LOGIN);
+        rig_close_all(r);
+        assert_int_equal(rig_events(r, INI_EVENT_SESSION_DROPPED), 1);
+        r->event_count = 0;
+    }
+}
+
+/* [I-LOG-09] */
+SCRIPT(a_redirect_names_the_place_and_closes_the_connection)
+{
+    static const char address[] = "TargetAddress=[2001:db8::5]:3261";
+
+    for (unsigned i = 0; i < 2; i++) {
+        rig_open(r);
+        answer_login(r,
+                     (struct iscsi_login_response){.status = i ? ISCSI_LOGIN_MOVED_PERMANENTLY
+                                                               : ISCSI_LOGIN_MOVED_TEMPORARILY},
+                     address, sizeof address);
+        const struct ini_event *event = rig_last(r, INI_EVENT_REDIRECT);
+        assert_int_equal(event->redirect.permanent, i);
+        assert_string_equal(r->sentences[event - r->events], "[2001:db8::5]:3261");
+        rig_expect_failure(r, INI_CLOSE_LOGIN);
+        assert_int_equal(rig_events(r, INI_EVENT_LOGIN_FAILED), 0);
+        rig_close_all(r);
+        r->event_count = 0;
+    }
+}
+
+SCRIPT(a_transport_lost_during_login_is_told_as_a_failed_login)
+{
+    struct wire_pdu got;
+
+    rig_open(r);
+    peer_expect(&r->peers[0], ISCSI_LOGIN_REQUEST, &got);
+    peer_lose(&r->peers[0]);
+    assert_int_equal(rig_events(r, INI_EVENT_LOGIN_FAILED), 1);
+    assert_int_equal(rig_events(r, INI_EVENT_SESSION_DROPPED), 1);
 }
 
 /* [I-LOG-15] */
@@ -456,8 +592,12 @@ int main(void)
         cmocka_unit_test(a_reject_that_quotes_nothing_known_changes_nothing),
         cmocka_unit_test(a_negotiation_reset_ends_the_session),
         cmocka_unit_test(a_target_that_waits_for_logout_gets_it),
+        cmocka_unit_test(immediate_requests_are_sent_again_when_there_were_too_many),
         cmocka_unit_test(a_pdu_that_no_target_sends_ends_the_session),
         cmocka_unit_test(anything_but_a_login_response_during_login_ends_the_connection),
+        cmocka_unit_test(a_refused_login_is_told_with_whether_to_try_again),
+        cmocka_unit_test(a_redirect_names_the_place_and_closes_the_connection),
+        cmocka_unit_test(a_transport_lost_during_login_is_told_as_a_failed_login),
         cmocka_unit_test(a_login_without_an_answer_in_time_fails),
         cmocka_unit_test(a_write_is_done_exactly_once_wherever_its_connection_breaks),
         cmocka_unit_test(tasks_submitted_before_the_login_are_sent_after_it),
