@@ -463,6 +463,19 @@ SCRIPT(residuals_of_writes_are_told)
     assert_int_equal(io.task.result, INI_OK);
     assert_true(io.task.residual == -512);
     io_end(&io, 1);
+    io_init(&io, INI_WRITE, LENGTH);
+    io_start(r, &io);
+    itt = peer_expect_command(p, &got).itt;
+    peer_respond(p,
+                 (struct iscsi_scsi_response){.underflow = true,
+                                              .status = 8,
+                                              .itt = itt,
+                                              .residual_count = LENGTH + 1,
+                                              PEER_NUMBERS(p, true)},
+                 NULL, 0);
+    peer_pump(p);
+    assert_int_equal(io.task.result, INI_PROTOCOL); /* more than there was */
+    io_end(&io, 1);
 }
 
 /* [I-IN-08] */
