@@ -89,8 +89,6 @@ struct lu_opts {
     const char *aptpl_path;
 };
 
-struct lu;
-
 /* disk: stays the caller's, outlives the LU; one of its queues is opened. NULL: an absent logical
  * unit, which answers for every LUN that does not exist (INQUIRY, REPORT LUNS, REQUEST SENSE work;
  * everything else is 05/25/00). NULL on failure, with err: limits that contradict each other, an
