@@ -24,7 +24,7 @@
 enum {
     RW = SCSI_CDB_DPO | SCSI_CDB_FUA | 0x02, /* FUA_NV, obsolete, is treated as FUA */
     VERIFY = SCSI_CDB_DPO | SCSI_CDB_BYTCHK,
-    SAME = SCSI_CDB_ANCHOR | SCSI_CDB_WS_UNMAP,
+    SAME = SCSI_CDB_WS_UNMAP, /* without ANCHOR */
 };
 
 #define PR_IN(name, sa)                                                                            \
@@ -119,7 +119,7 @@ static const struct scsi_command_info commands[SCSI_CMD_COUNT] = {
                                   SCSI_LENGTH_NONE,
                                   NO_LBA,
                                   NO_LEN,
-                                  {0x1b, 0x01, 0, 0, 0x07, 0}},
+                                  {0x1b, 0x01, 0, 0, 0x05, 0}},
     [SCSI_CMD_SEND_DIAGNOSTIC] = {"SEND DIAGNOSTIC",
                                   0x1d,
                                   -1,
@@ -137,7 +137,7 @@ static const struct scsi_command_info commands[SCSI_CMD_COUNT] = {
                                 SCSI_LENGTH_NONE,
                                 NO_LBA,
                                 NO_LEN,
-                                {0x1e, 0, 0, 0, 0x03, 0}},
+                                {0x1e}},
     [SCSI_CMD_READ_CAPACITY_10] =
         {"READ CAPACITY(10)", 0x25, -1, 10, SCSI_DATA_IN, SCSI_LENGTH_NONE, NO_LBA, NO_LEN, {0x25}},
     [SCSI_CMD_READ_10] = {"READ(10)",
@@ -149,16 +149,15 @@ static const struct scsi_command_info commands[SCSI_CMD_COUNT] = {
                           LBA10,
                           LEN10,
                           {0x28, RW, USE10}},
-    [SCSI_CMD_WRITE_10] =
-        {"WRITE(10)",
-         0x2a,
-         -1,
-         10,
-         SCSI_DATA_OUT,
-         SCSI_LENGTH_BLOCKS,
-         LBA10,
-         LEN10,
-         {0x2a, RW, USE10}},
+    [SCSI_CMD_WRITE_10] = {"WRITE(10)",
+                           0x2a,
+                           -1,
+                           10,
+                           SCSI_DATA_OUT,
+                           SCSI_LENGTH_BLOCKS,
+                           LBA10,
+                           LEN10,
+                           {0x2a, RW, USE10}},
     [SCSI_CMD_WRITE_AND_VERIFY_10] =
         {"WRITE AND VERIFY(10)",
          0x2e,
@@ -216,7 +215,7 @@ static const struct scsi_command_info commands[SCSI_CMD_COUNT] = {
                         SCSI_LENGTH_PARAMETERS,
                         NO_LBA,
                         LEN10,
-                        {0x42, SCSI_CDB_UNMAP_ANCHOR, 0, 0, 0, 0, 0x1f, FF2, 0}},
+                        {0x42, 0, 0, 0, 0, 0, 0x1f, FF2, 0}},
     [SCSI_CMD_MODE_SELECT_10] =
         {"MODE SELECT(10)",
          0x55,

@@ -50,7 +50,7 @@ struct lu_port {
 /* Everything is copied by lu_new() but for the disk and the callbacks' user pointers. */
 struct lu_opts {
     uint32_t number;         /* of this LUN; for messages and for the identity below */
-    const char *target_name; /* iSCSI name; seeds the NAA, EUI-64 and T10 identifiers with number,
+    const char *target_name; /* iSCSI name; seeds the NAA and T10 identifiers with number,
                               * so that they are stable and do not depend on the path */
     const char *identity;    /* not NULL: seeds the identifiers instead (one LU under two names) */
     const char *serial;      /* NULL: made from the identity */
@@ -63,11 +63,10 @@ struct lu_opts {
     uint8_t physical_exponent;    /* LOGICAL BLOCKS PER PHYSICAL BLOCK EXPONENT */
     bool read_only;               /* beside the disk's own */
     bool thin;                    /* offer UNMAP, if the disk has discard */
-    bool discard_zeroes;          /* the disk's discarded ranges read as zeros: LBPRZ. Discard is
-                                   * then done as write-zeroes where the disk has that */
+    bool discard_zeroes;          /* the disk's discarded ranges read as zeros: LBPRZ */
     bool write_cache;             /* the disk keeps acknowledged writes in volatile memory until a
                                    * flush: WCE. FUA works in any case when the disk has it */
-    bool rotational;              /* B1: else "non-rotating medium" */
+    bool rotational;              /* B1: rate "not reported", else "non-rotating" */
     bool descriptor_sense;        /* default of D_SENSE */
     bool shared_task_set;         /* TST 000b: ordering and CLEAR TASK SET span all nexuses; else
                                    * TST 001b, each nexus has its own task set */
@@ -148,6 +147,7 @@ enum lu_task_state {
     LU_TASK_ENTERED, /* prepared; waits for its data or for lu_task_submit() */
     LU_TASK_BLOCKED, /* submitted; waits for older tasks (attributes, overlapping blocks) */
     LU_TASK_RUNNING, /* executes; may wait for the disk */
+    LU_TASK_ENDED,   /* done() is about to be called */
 };
 
 /* Owned and kept by the caller; freely embedded in its own struct. */
@@ -185,7 +185,10 @@ struct lu_task {
     uint8_t sense_length; /* of sense_data; 0 unless CHECK CONDITION */
     uint8_t sense_data[SCSI_SENSE_PACKED_MAX];
     struct scsi_sense sense;
-    uint64_t data_in; /* bytes really put into iov. After an error on a READ: 0 */
+    uint64_t data_in;         /* bytes really put into iov. After an error on a READ: 0 */
+    uint64_t transfer_length; /* bytes the command transfers, for residuals (RFC 7143 11.4.5): with
+                               * GOOD above data_in when there was less room. After an error 0, but
+                               * for 05/0E/03 what the CDB asked for */
 
     /* The logical unit's. */
     struct lu *lu;
@@ -198,11 +201,16 @@ struct lu_task {
     struct lu_task *blocker;               /* state BLOCKED: by this one, or NULL: by attributes */
     uint64_t first_block, block_count;     /* the range it claims */
     uint64_t done_blocks;                  /* of commands in several steps */
+    uint64_t step_end;
     uint32_t step_blocks;
-    uint8_t claim; /* none, read, write */
-    uint8_t step;
+    uint8_t claim;  /* none, read, write */
+    uint8_t access; /* what it does to the medium, for reservations */
     bool abort_asked;
-    bool holds_scratch;
+    bool abort_reported;                            /* by TASK ABORTED, if TAS is set */
+    bool waits;                                     /* in a list of waiters, not at the disk */
+    bool blind;                                     /* refused: its attribute does not count */
+    bool works;                                     /* in the list of submitted tasks */
+    size_t put_total;                               /* data-in produced so far */
     void (*next)(struct lu_task *task, int status); /* after the disk request */
     struct lp_request request;
     struct iovec own_iov;
