@@ -83,7 +83,7 @@ enum iscsi_login_status {
 /* Response of a SCSI Response; 11.4.3 */
 enum { ISCSI_COMPLETED_AT_TARGET = 0, ISCSI_TARGET_FAILURE = 1 };
 
-enum iscsi_tmf {
+enum iscsi_tmf_function {
     ISCSI_ABORT_TASK = 1,
     ISCSI_ABORT_TASK_SET = 2,
     ISCSI_CLEAR_ACA = 3,
@@ -98,7 +98,7 @@ enum iscsi_tmf {
     ISCSI_QUERY_ASYNC_EVENT = 12,
 };
 
-enum iscsi_tmf_response {
+enum iscsi_tmf_result {
     ISCSI_TMF_COMPLETE = 0,
     ISCSI_TMF_NO_TASK = 1,
     ISCSI_TMF_NO_LUN = 2,
@@ -110,7 +110,7 @@ enum iscsi_tmf_response {
     ISCSI_TMF_REJECTED = 255,
 };
 
-enum iscsi_async {
+enum iscsi_async_event {
     ISCSI_ASYNC_SCSI = 0,
     ISCSI_ASYNC_LOGOUT_REQUESTED = 1,
     ISCSI_ASYNC_CONNECTION_DROP = 2,
@@ -119,7 +119,7 @@ enum iscsi_async {
     ISCSI_ASYNC_TASK_TERMINATION = 5,
 };
 
-enum iscsi_reject {
+enum iscsi_reject_reason {
     ISCSI_REJECT_DATA_DIGEST = 0x02,
     ISCSI_REJECT_SNACK = 0x03,
     ISCSI_REJECT_PROTOCOL = 0x04,
@@ -133,20 +133,20 @@ enum iscsi_reject {
     ISCSI_REJECT_WAITING_FOR_LOGOUT = 0x0c,
 };
 
-enum iscsi_logout {
+enum iscsi_logout_reason {
     ISCSI_LOGOUT_SESSION = 0,
     ISCSI_LOGOUT_CONNECTION = 1,
     ISCSI_LOGOUT_RECOVERY = 2,
 };
 
-enum iscsi_logout_response {
+enum iscsi_logout_result {
     ISCSI_LOGOUT_DONE = 0,
     ISCSI_LOGOUT_NO_CID = 1,
     ISCSI_LOGOUT_NO_RECOVERY = 2,
     ISCSI_LOGOUT_CLEANUP_FAILED = 3,
 };
 
-enum iscsi_snack {
+enum iscsi_snack_type {
     ISCSI_SNACK_DATA_R2T = 0,
     ISCSI_SNACK_STATUS = 1,
     ISCSI_SNACK_DATA_ACK = 2,

@@ -87,7 +87,7 @@ void iscsi_scsi_response_unpack(const uint8_t bhs[ISCSI_BHS_SIZE], struct iscsi_
 /* 11.5 */
 struct iscsi_tmf_request {
     bool immediate;
-    uint8_t function; /* enum iscsi_tmf, 7 bits */
+    uint8_t function; /* enum iscsi_tmf_function, 7 bits */
     uint8_t ahs_words;
     uint32_t data_segment_length;
     uint64_t lun;
@@ -104,7 +104,7 @@ void iscsi_tmf_request_unpack(const uint8_t bhs[ISCSI_BHS_SIZE], struct iscsi_tm
 
 /* 11.6 */
 struct iscsi_tmf_response {
-    uint8_t response; /* enum iscsi_tmf_response */
+    uint8_t response; /* enum iscsi_tmf_result */
     uint32_t
         additional_response; /* RFC 7144 6.3: 3 bytes, QUERY ASYNCHRONOUS EVENT's information */
     uint32_t itt;
@@ -177,7 +177,7 @@ struct iscsi_async {
     uint32_t stat_sn;
     uint32_t exp_cmd_sn;
     uint32_t max_cmd_sn;
-    uint8_t event; /* enum iscsi_async */
+    uint8_t event; /* enum iscsi_async_event */
     uint8_t vcode;
     uint16_t parameter1;
     uint16_t parameter2;
@@ -266,7 +266,7 @@ void iscsi_login_response_unpack(const uint8_t bhs[ISCSI_BHS_SIZE],
 /* 11.14 */
 struct iscsi_logout_request {
     bool immediate;
-    uint8_t reason; /* enum iscsi_logout, 7 bits */
+    uint8_t reason; /* enum iscsi_logout_reason, 7 bits */
     uint32_t itt;
     uint16_t cid;
     uint32_t cmd_sn;
@@ -279,7 +279,7 @@ void iscsi_logout_request_unpack(const uint8_t bhs[ISCSI_BHS_SIZE],
 
 /* 11.15 */
 struct iscsi_logout_response {
-    uint8_t response; /* enum iscsi_logout_response */
+    uint8_t response; /* enum iscsi_logout_result */
     uint32_t itt;
     uint32_t stat_sn;
     uint32_t exp_cmd_sn;
@@ -295,7 +295,7 @@ void iscsi_logout_response_unpack(const uint8_t bhs[ISCSI_BHS_SIZE],
 
 /* 11.16 */
 struct iscsi_snack {
-    uint8_t type; /* enum iscsi_snack, 4 bits */
+    uint8_t type; /* enum iscsi_snack_type, 4 bits */
     uint64_t lun;
     uint32_t itt;
     uint32_t ttt; /* or the SNACK tag */
@@ -309,7 +309,7 @@ void iscsi_snack_unpack(const uint8_t bhs[ISCSI_BHS_SIZE], struct iscsi_snack *p
 
 /* 11.17 */
 struct iscsi_reject {
-    uint8_t reason; /* enum iscsi_reject */
+    uint8_t reason; /* enum iscsi_reject_reason */
     uint32_t data_segment_length;
     uint32_t stat_sn;
     uint32_t exp_cmd_sn;
