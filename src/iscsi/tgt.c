@@ -3,6 +3,7 @@
 #include "iscsi/tgt_int.h"
 
 #include <errno.h>
+#include <stddef.h>
 #include <stdlib.h>
 
 enum {
@@ -26,7 +27,7 @@ static int check(const struct tgt_opts *o, struct lp_error *err)
     if (o->conns_max < 1 || o->logins_max < 1 || o->logins_max_peer < 1)
         return lp_error_set(err, LP_ERROR_USAGE, 0,
                             "conns_max, logins_max and logins_max_peer must be at least 1");
-    if (!ops->target || !ops->target_address || !ops->session_opened || !ops->session_closed ||
+    if (!ops->login.lookup || !ops->login.random || !ops->target || !ops->target_address || !ops->session_opened || !ops->session_closed ||
         !ops->command || !ops->data || !ops->abort || !ops->released || !ops->tmf ||
         !ops->want_send || !ops->close || !ops->hold != !ops->unhold)
         return lp_error_set(err, LP_ERROR_USAGE, 0, "a callback that is required is missing");
@@ -34,8 +35,10 @@ static int check(const struct tgt_opts *o, struct lp_error *err)
 }
 
 /* What is built, whatever the owner wishes. */
-static void bound_wish(struct iscsi_params *wish)
+static void bound_wishes(struct iscsi_wishes *wishes)
 {
+    struct iscsi_params *wish = &wishes->params;
+
     if (wish->mrdsl_in < MRDSL_MIN)
         wish->mrdsl_in = MRDSL_MIN;
     if (wish->max_connections < 1)
@@ -53,7 +56,6 @@ static void bound_wish(struct iscsi_params *wish)
     wish->data_sequence_in_order = true;
     if (wish->task_reporting > ISCSI_REPORT_RESPONSE_FENCE)
         wish->task_reporting = ISCSI_REPORT_RESPONSE_FENCE;
-    wish->discovery = false;
 }
 
 struct tgt *tgt_new(const struct tgt_opts *opts, struct lp_error *err)
@@ -61,6 +63,7 @@ struct tgt *tgt_new(const struct tgt_opts *opts, struct lp_error *err)
     if (check(opts, err) != 0)
         return NULL;
 
+    const size_t align = _Alignof(max_align_t);
     struct tgt *t = calloc(1, sizeof(*t));
 
     if (!t) {
@@ -68,7 +71,8 @@ struct tgt *tgt_new(const struct tgt_opts *opts, struct lp_error *err)
         return NULL;
     }
     t->opts = *opts;
-    bound_wish(&t->opts.wish);
+    t->user_bytes = (opts->task_user_bytes + align - 1) / align * align;
+    bound_wishes(&t->opts.wishes);
     t->deadline = TGT_NEVER;
     return t;
 }

@@ -34,7 +34,7 @@
  * TGT_CONTROL_SLOTS small answers. A session has tgt_opts.depth tasks and a few beside them for
  * immediate requests, allocated at its login. Payload lies in the owner's memory, at most EDTL a
  * task; data that come before the owner named memory lie in what ops.hold() gave, at most
- * FirstBurstLength a command (or 8192 bytes for another request). A peer that does not read what
+ * FirstBurstLength a command, or a NOP-Out's data. A peer that does not read what
  * it caused is not read from.
  */
 #ifndef ISCSI_TGT_H
@@ -101,8 +101,9 @@ struct tgt_tmf;
 
 /* All are required but those marked optional. `user` is tgt_opts.user. */
 struct tgt_ops {
-    /* Names, access lists, secrets, redirections, portal group tags and randomness: login.h. The
-     * machine fills what concerns sessions and TSIHs itself. */
+    /* Names, access lists, secrets, redirections, portal group tags and randomness: login.h. user
+     * is tgt_opts.user; l->opts->context is the struct tgt_conn. The context of the policy's
+     * credentials() too. */
     struct login_tgt_ops login;
 
     /* SendTargets: the index-th target, from 0, that the initiator of this connection may see, in
@@ -152,7 +153,7 @@ struct tgt_ops {
     void (*close)(void *user, struct tgt_conn *conn, enum tgt_close why, const char *sentence);
 
     /* Memory for data that come before their turn; NULL: none now, and the initiator is told to
-     * try again. `length` bytes, at most FirstBurstLength or 8192. Both optional together. */
+     * try again. `length` bytes, at most FirstBurstLength or mrdsl_in. Both optional together. */
     void *(*hold)(void *user, size_t length);
     void (*unhold)(void *user, void *memory, size_t length);
 };
@@ -161,9 +162,9 @@ struct tgt_opts {
     struct tgt_ops ops;
     void *user;
 
-    /* What we are ready to negotiate: booleans and numbers as in keys.h. mrdsl_in is declared.
-     * error_recovery_level above what is built is lowered. */
-    struct iscsi_params wish;
+    /* What we are ready to negotiate (keys.h). What is not built is lowered: recovery levels above
+     * 0, FastAbort, more than TGT_CONNS_MAX connections or TGT_R2T_MAX R2Ts. */
+    struct iscsi_wishes wishes;
 
     unsigned depth;         /* commands in flight in a session, 1..TGT_DEPTH_MAX */
     size_t task_user_bytes; /* the owner's area in each task and TMF */

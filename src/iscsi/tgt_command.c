@@ -105,7 +105,7 @@ static bool take_ahs(struct tgt_slot *slot, const struct iscsi_ahs *ahs)
     return !ahs->bidi;
 }
 
-int tgt_on_command(struct tgt_conn *c, struct tgt_place *place)
+int tgt_on_command(struct tgt_conn *c, struct iscsi_place *place)
 {
     struct tgt_in *in = &c->in;
     struct iscsi_scsi_command pdu;
@@ -256,6 +256,7 @@ static void count_residual(struct tgt_slot *slot)
     uint64_t expected = wrong_way ? 0 : task->edtl;
     uint64_t difference = a->transfer > expected ? a->transfer - expected : expected - a->transfer;
 
+    slot->in_at = (struct iov_place){a->iov, a->iov_count, 0};
     slot->in_length = task->read ? least(a->length, task->edtl) : 0;
     slot->overflow = a->transfer > expected;
     slot->underflow = a->transfer < expected;
@@ -362,7 +363,7 @@ static bool exception(const struct tgt_slot *slot)
            (a->status != STATUS_GOOD && a->status != STATUS_CONDITION_MET);
 }
 
-static void out_response(struct tgt_slot *slot, struct tgt_out *out)
+static void out_response(struct tgt_slot *slot, struct iscsi_tx_pdu *out)
 {
     const struct tgt_answer *a = &slot->answer;
     struct tgt_session *s = slot->session;
@@ -381,8 +382,11 @@ static void out_response(struct tgt_slot *slot, struct tgt_out *out)
     if (a->sense_length > 0 && !a->target_failure) {
         store_be16(slot->sense, a->sense_length);
         pdu.data_segment_length = 2u + a->sense_length;
-        out->flat = (struct iovec){slot->sense, pdu.data_segment_length};
+        slot->flat = (struct iovec){slot->sense, pdu.data_segment_length};
+        out->iov = &slot->flat;
+        out->count = 1;
         out->length = pdu.data_segment_length;
+        out->copy = true;
     }
     pdu.stat_sn = tgt_stat_sn(slot->conn, true);
     pdu.exp_cmd_sn = s->exp_cmd_sn;
@@ -392,7 +396,7 @@ static void out_response(struct tgt_slot *slot, struct tgt_out *out)
 
 /* Cut to what the initiator takes, F at the end of each burst; status in the last if it is no
  * exception (11.7.3). A piece that does not end a burst is a multiple of four bytes (T-IN-01). */
-static bool out_data_in(struct tgt_slot *slot, struct tgt_out *out)
+static bool out_data_in(struct tgt_slot *slot, struct iscsi_tx_pdu *out)
 {
     struct tgt_conn *c = slot->conn;
     struct tgt_session *s = slot->session;
@@ -421,22 +425,22 @@ static bool out_data_in(struct tgt_slot *slot, struct tgt_out *out)
     pdu.exp_cmd_sn = s->exp_cmd_sn;
     pdu.max_cmd_sn = s->told_max_cmd_sn = s->max_cmd_sn;
     iscsi_data_in_pack(out->bhs, &pdu);
-    out->slot = slot;
-    out->iov = slot->answer.iov;
-    out->iov_count = slot->answer.iov_count;
-    out->index = &slot->in_index;
-    out->index_offset = &slot->in_offset;
+    out->owner = slot;
+    slot->tx_pieces++;
+    out->iov = slot->in_at.iov;
+    out->count = slot->in_at.count;
+    out->offset = slot->in_at.offset;
     out->length = length;
+    iov_advance(&slot->in_at, length);
     slot->in_sent += length;
     slot->in_burst = pdu.final ? 0 : slot->in_burst + length;
     return pdu.status_present;
 }
 
-bool tgt_out_command(struct tgt_slot *slot, struct tgt_out *out)
+bool tgt_out_command(struct tgt_slot *slot, struct iscsi_tx_pdu *out)
 {
     if (slot->in_sent < slot->in_length)
         return out_data_in(slot, out);
-    out->slot = slot;
     out_response(slot, out);
     return true;
 }

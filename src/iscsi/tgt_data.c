@@ -21,60 +21,80 @@ static uint32_t least(uint32_t a, uint32_t b)
 
 /* ---- memory ---- */
 
-void tgt_data_place(struct tgt_slot *slot, uint32_t offset, uint32_t length,
-                    struct tgt_place *place)
+static void place_in_hold(struct tgt_slot *slot, uint32_t offset, uint32_t length,
+                          struct iscsi_place *place)
 {
-    uint32_t room;
+    slot->flat = (struct iovec){slot->hold, slot->hold_size};
+    place->iov = &slot->flat;
+    place->count = 1;
+    place->offset = offset;
+    slot->placing = offset + length;
+}
 
-    if (slot->fail || slot->answered || slot->lost)
+/* Memory that the owner gave takes all of the segment, or it goes through ops.hold(): the owner
+ * may have asked for less than the initiator sends unasked. */
+void tgt_data_place(struct tgt_slot *slot, uint32_t offset, uint32_t length,
+                    struct iscsi_place *place)
+{
+    place->discard = true;
+    if (slot->fail || slot->answered || slot->lost || (slot->wants && offset >= slot->wanted))
         return;
-    if (slot->wants) {
+    if (slot->wants && length <= slot->wanted - offset) {
+        place->discard = false;
         place->iov = slot->iov;
-        place->iov_count = slot->iov_count;
-        room = slot->wanted;
-    } else if (slot->hold) {
-        place->flat = (struct iovec){slot->hold, slot->hold_size};
-        place->iov = &place->flat;
-        place->iov_count = 1;
-        room = slot->hold_size;
-        slot->hold_now = true;
-    } else {
+        place->count = slot->iov_count;
+        place->offset = offset;
         return;
     }
-    place->offset = offset;
-    place->length = offset < room ? least(length, room - offset) : 0;
-    slot->placing = offset + place->length;
+    if (slot->wants) {
+        if (!tgt_slot_hold(slot, slot->first_burst)) {
+            tgt_command_fail(slot, TGT_FAIL_BUSY);
+            return;
+        }
+        slot->hold_from = slot->hold_used = offset;
+    }
+    place->discard = false;
+    place_in_hold(slot, offset, length, place);
 }
 
 void tgt_data_placed(struct tgt_slot *slot)
 {
     slot->receiving = false;
-    if (slot->hold_now) {
-        slot->hold_now = false;
+    if (slot->placing > 0)
         slot->hold_used = slot->placing;
-    }
+    slot->placing = 0;
     if (slot->wants)
         tgt_data_unhold(slot);
+}
+
+static void copy_in(const struct tgt_slot *slot)
+{
+    struct iov_place at = {slot->iov, slot->iov_count, 0};
+    uint32_t done = slot->hold_from, end = least(slot->hold_used, slot->wanted);
+
+    iov_advance(&at, done);
+    while (done < end) {
+        uint8_t *piece;
+        size_t n = iov_piece(&at, end - done, &piece);
+
+        if (n == 0)
+            return;
+        memcpy(piece, slot->hold + done, n);
+        iov_advance(&at, n);
+        done += (uint32_t)n;
+    }
 }
 
 void tgt_data_unhold(struct tgt_slot *slot)
 {
     struct tgt *t = slot->session->tgt;
-    uint32_t left = least(slot->hold_used, slot->wanted);
-    const uint8_t *from = slot->hold;
 
-    if (!from)
+    if (!slot->hold)
         return;
-    for (unsigned i = 0; i < slot->iov_count && left > 0; i++) {
-        size_t n = slot->iov[i].iov_len < left ? slot->iov[i].iov_len : left;
-
-        memcpy(slot->iov[i].iov_base, from, n);
-        from += n;
-        left -= (uint32_t)n;
-    }
+    copy_in(slot);
     t->opts.ops.unhold(t->opts.user, slot->hold, slot->hold_size);
     slot->hold = NULL;
-    slot->hold_used = 0;
+    slot->hold_from = slot->hold_used = 0;
 }
 
 /* ---- what is due ---- */
@@ -133,7 +153,7 @@ void tgt_data_check(struct tgt_slot *slot)
 
 /* ---- R2T ---- */
 
-void tgt_out_r2t(struct tgt_slot *slot, struct tgt_out *out)
+void tgt_out_r2t(struct tgt_slot *slot, struct iscsi_tx_pdu *out)
 {
     struct tgt_session *s = slot->session;
     unsigned i = 0;
@@ -206,7 +226,7 @@ static struct tgt_slot *find_unsolicited(struct tgt_conn *c, const struct iscsi_
     return slot;
 }
 
-int tgt_on_data_out(struct tgt_conn *c, struct tgt_place *place)
+int tgt_on_data_out(struct tgt_conn *c, struct iscsi_place *place)
 {
     struct tgt_in *in = &c->in;
     struct iscsi_data_out pdu;
@@ -224,6 +244,7 @@ int tgt_on_data_out(struct tgt_conn *c, struct tgt_place *place)
     uint32_t end = burst->offset + burst->length;
 
     slot->receiving = true;
+    place->discard = true;
     if (slot->fail || slot->answered)
         return 0; /* only its F is of interest */
     if (pdu.buffer_offset < burst->offset || pdu.buffer_offset > end) { /* T-OUT-05 */

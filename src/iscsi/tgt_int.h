@@ -7,7 +7,6 @@
 
 #include "iscsi/frame.h"
 #include "iscsi/pdu.h"
-#include "iscsi/text.h"
 
 /* ---- slots: a request of the initiator from its header to its last byte sent ---- */
 
@@ -72,7 +71,6 @@ struct tgt_slot {
     bool retired;   /* out of everything but the transport's and owner's hands */
     bool receiving; /* the transport may write into its memory */
     bool orphan;    /* counted in session->orphans */
-    bool hold_now;  /* the segment being received goes to `hold` */
     uint16_t tx_pieces; /* PDUs with its payload on their way out */
 
     /* data-out */
@@ -91,8 +89,8 @@ struct tgt_slot {
     struct tgt_burst unsolicited;
     struct tgt_burst bursts[TGT_R2T_MAX];
     uint8_t *hold; /* data before their time: offset 0 on */
-    uint32_t hold_size, hold_used;
-    uint32_t placing; /* where the segment being received ends */
+    uint32_t hold_size, hold_from, hold_used; /* bytes from..used of it are data */
+    uint32_t placing; /* where the segment that is being received into `hold` ends there */
 
     /* answer */
     struct tgt_answer answer; /* sense points to `sense` */
@@ -100,8 +98,7 @@ struct tgt_slot {
     uint32_t in_sent;
     uint32_t in_burst; /* since the last F */
     uint32_t data_sn;
-    unsigned in_index; /* where in_sent lies in answer.iov */
-    size_t in_offset;
+    struct iov_place in_at; /* where in_sent lies in answer.iov */
     bool overflow, underflow;
     uint32_t residual;
 
@@ -116,6 +113,8 @@ struct tgt_slot {
     struct tgt_slot *zombie; /* a task that an ABORT TASK ended with data still due */
     uint32_t zombie_until;   /* of the zombie: gone when this StatSN is acknowledged */
     bool is_zombie, zombie_timed;
+
+    struct iovec flat; /* `sense` or `hold`, when sent */
 
     uint8_t cdb[TGT_CDB_MAX];
     uint8_t sense[2 + TGT_SENSE_MAX + 2];
@@ -143,6 +142,7 @@ struct tgt_session {
     struct tgt_session *predecessor; /* that it reinstates and that has not closed yet */
     char initiator_name[ISCSI_NAME_MAX + 1];
     char target_name[ISCSI_NAME_MAX + 1]; /* "": unnamed discovery */
+    char chap_name[CHAP_USER_MAX + 1];
     char address[TGT_ADDRESS_MAX];        /* of the portal: tells unnamed discovery sessions apart */
     uint8_t isid[6];
     uint16_t tsih, group_tag;
@@ -193,13 +193,19 @@ enum tgt_conn_state {
     TGT_CONN_CLOSED,
 };
 
+enum {
+    TGT_AHS_MAX = ISCSI_TX_AHS_MAX, /* no sensible chain is longer: a CDB of 260 bytes, a length */
+    TGT_OUT_MAX = 64,               /* PDUs on their way out */
+    TGT_STAGING = 32768,            /* bytes read ahead */
+};
+
 /* A PDU that belongs to no slot: Reject, Async, NOP-In of ours. */
 struct tgt_control {
     uint8_t opcode;
     uint8_t bhs[ISCSI_BHS_SIZE]; /* packed but for the numbers */
     bool advances;               /* StatSN */
     uint16_t length;
-    uint8_t data[ISCSI_BHS_SIZE + ISCSI_AHS_MAX];
+    uint8_t data[ISCSI_BHS_SIZE + TGT_AHS_MAX];
 };
 
 /* What is done with the PDU that comes in. */
@@ -209,36 +215,30 @@ struct tgt_in {
     const struct tgt_handler *handler; /* NULL: its data are read and forgotten */
     struct tgt_slot *slot;
     struct tgt_burst *burst;
+    struct iovec flat; /* for a place in one piece */
     uint32_t ahs_length;
-    uint8_t ahs[ISCSI_AHS_MAX];
-};
-
-/* Where a data segment goes: `length` bytes from `offset` of iov, what exceeds it is dropped. */
-struct tgt_place {
-    const struct iovec *iov;
-    unsigned iov_count;
-    struct iovec flat;
-    uint32_t offset, length;
+    uint8_t ahs[TGT_AHS_MAX];
 };
 
 enum { TGT_TEXT_MAX = 8192 };
 
 /* The one text exchange of a connection (6.2, 11.10). */
 struct tgt_text_state {
-    bool open;              /* we answered F=0: its next request copies ttt */
-    bool busy;              /* its slot is in work */
-    uint32_t itt, ttt;
-    uint32_t mrdsl;         /* declared in this exchange; 0: not */
-    bool reject_send_targets;
-    bool listing;           /* an answer to SendTargets is being sent */
-    bool named;             /* that of one target, whose name is `target` */
-    bool name_sent;         /* of the target at the indices below */
+    bool open;      /* we answered F=0: its next request copies ttt */
+    bool busy;      /* its slot is in work */
+    bool begun;     /* `keys` holds what was said so far */
+    bool listing;   /* an answer to SendTargets is being sent */
+    bool named;     /* that of one target, whose name is `target` */
+    bool name_sent; /* of the target at the indices below */
     unsigned target_index, address_index;
+    uint32_t itt, ttt;
+    struct keys keys;
     char target[ISCSI_NAME_MAX + 1];
-    uint32_t length;        /* of the request so far */
-    char request[TGT_TEXT_MAX + 1];
-    uint32_t answer_length; /* plain answers, before any listing */
+    uint32_t length; /* of the request so far */
+    char request[TGT_TEXT_MAX];
+    struct text_cut cut; /* of `answer`, which comes before any listing */
     char answer[TGT_TEXT_MAX];
+    struct iovec flat;
     char sending[TGT_TEXT_MAX]; /* stays until it is sent */
 };
 
@@ -255,9 +255,13 @@ struct tgt_conn {
     char peer_host[TGT_ADDRESS_MAX]; /* without the port */
     uint16_t cid;
     struct iscsi_params params;
-    struct iscsi_rx *rx;
-    struct iscsi_tx *tx;
-    struct login_tgt *login;
+    struct iscsi_rx rx;
+    struct iscsi_tx tx;
+    struct iscsi_tx_slot *tx_slots;
+    uint8_t *staging, *hold;
+    struct tgt_login *login; /* until its last response is sent */
+    char login_sentence[256];
+    bool digests_due; /* from the next PDU out */
 
     uint32_t stat_sn;  /* the next */
     uint32_t acked;    /* ExpStatSN of the initiator */
@@ -265,8 +269,10 @@ struct tgt_conn {
     struct tgt_list held; /* responses behind the fence */
     struct tgt_control control[TGT_CONTROL_SLOTS];
     unsigned control_head, control_count;
+    struct iovec control_flat;
     bool window_due; /* a NOP-In must tell MaxCmdSN */
-    bool want_told, recv_blocked, stalled;
+    bool want_told, stalled;
+    bool recv_blocked; /* recv_space has returned 0, or a header waits for room */
     struct tgt_in in;
 
     unsigned immediates, immediate_tmfs;
@@ -294,6 +300,7 @@ struct tgt {
     uint16_t last_tsih;
     uint64_t now, deadline;
     bool stopping;
+    struct chap_outstanding challenges;
     unsigned depth;             /* of tgt_enter() */
     struct tgt_session *dirty;
 };
@@ -339,7 +346,8 @@ struct tgt_session *tgt_session_find(struct tgt *t, const struct tgt_conn *c,
                                      const struct tgt_identity *id);
 /* With the next free TSIH; NULL: no memory, or as many as allowed exist. */
 struct tgt_session *tgt_session_create(struct tgt_conn *c, const struct tgt_identity *id,
-                                       const struct iscsi_params *params, uint32_t exp_cmd_sn);
+                                       const struct iscsi_params *params, uint32_t exp_cmd_sn,
+                                       bool replaces);
 void tgt_session_open(struct tgt_session *s);
 void tgt_session_add(struct tgt_session *s, struct tgt_conn *c);
 void tgt_session_end(struct tgt_session *s, enum tgt_session_end why, const char *sentence);
@@ -374,20 +382,18 @@ bool tgt_conn_alive(const struct tgt_conn *c); /* in full feature phase */
 void tgt_conn_lose_tasks(struct tgt_conn *c, bool clear);
 void tgt_conn_expire(struct tgt_conn *c, uint64_t now_ns);
 
+/* ---- tgt_login.c ---- */
+
+int tgt_login_init(struct tgt_conn *c, struct lp_error *err);
+void tgt_login_free(struct tgt_conn *c);
+enum iscsi_rx_verdict tgt_login_header(struct tgt_conn *c, const uint8_t *bhs,
+                                       struct iscsi_place *place);
+void tgt_login_pdu(struct tgt_conn *c, const struct iscsi_rx_pdu *pdu);
+bool tgt_login_produce(struct tgt_conn *c, struct iscsi_tx_pdu *out);
+
 /* ---- tgt_out.c ---- */
 
-struct tgt_out {
-    uint8_t bhs[ISCSI_BHS_SIZE];
-    struct tgt_slot *slot; /* whose memory the payload is; NULL: it is copied or there is none */
-    const struct iovec *iov;
-    unsigned iov_count;
-    unsigned *index; /* where `offset` lies in iov */
-    size_t *index_offset;
-    struct iovec flat;
-    uint32_t length;
-};
-
-bool tgt_next_out(struct tgt_conn *c, struct tgt_out *out);
+bool tgt_next_out(struct tgt_conn *c, struct iscsi_tx_pdu *out);
 bool tgt_out_pending(const struct tgt_conn *c);
 void tgt_respond(struct tgt_slot *slot); /* queues its response, or its data-in and response */
 uint32_t tgt_stat_sn(struct tgt_conn *c, bool advance);
@@ -404,22 +410,22 @@ struct tgt_handler {
     uint8_t opcode;
     bool discovery;
     bool ahs;
-    int (*header)(struct tgt_conn *c, struct tgt_place *place);
+    int (*header)(struct tgt_conn *c, struct iscsi_place *place);
     void (*complete)(struct tgt_conn *c);
     void (*damaged)(struct tgt_conn *c); /* a data digest was wrong; Reject 02 is queued */
 };
 
-int tgt_on_command(struct tgt_conn *c, struct tgt_place *place);
+int tgt_on_command(struct tgt_conn *c, struct iscsi_place *place);
 void tgt_command_complete(struct tgt_conn *c);
 void tgt_command_damaged(struct tgt_conn *c);
-int tgt_on_data_out(struct tgt_conn *c, struct tgt_place *place);
+int tgt_on_data_out(struct tgt_conn *c, struct iscsi_place *place);
 void tgt_data_out_complete(struct tgt_conn *c);
 void tgt_data_out_damaged(struct tgt_conn *c);
-int tgt_on_tmf(struct tgt_conn *c, struct tgt_place *place);
-int tgt_on_nop_out(struct tgt_conn *c, struct tgt_place *place);
-int tgt_on_text(struct tgt_conn *c, struct tgt_place *place);
-int tgt_on_logout(struct tgt_conn *c, struct tgt_place *place);
-int tgt_on_snack(struct tgt_conn *c, struct tgt_place *place);
+int tgt_on_tmf(struct tgt_conn *c, struct iscsi_place *place);
+int tgt_on_nop_out(struct tgt_conn *c, struct iscsi_place *place);
+int tgt_on_text(struct tgt_conn *c, struct iscsi_place *place);
+int tgt_on_logout(struct tgt_conn *c, struct iscsi_place *place);
+int tgt_on_snack(struct tgt_conn *c, struct iscsi_place *place);
 /* For those that are not commands: a slot in its order as c->in.slot; NULL: ignored or rejected. */
 struct tgt_slot *tgt_request_take(struct tgt_conn *c, enum tgt_kind kind, uint32_t cmd_sn);
 void tgt_request_complete(struct tgt_conn *c); /* of all but commands and data */
@@ -435,12 +441,12 @@ void tgt_text_run(struct tgt_slot *slot);
 void tgt_logout_run(struct tgt_slot *slot);
 
 /* Their answers. */
-bool tgt_out_command(struct tgt_slot *slot, struct tgt_out *out); /* true: that was all of it */
-void tgt_out_r2t(struct tgt_slot *slot, struct tgt_out *out);
-void tgt_out_tmf(struct tgt_slot *slot, struct tgt_out *out);
-void tgt_out_nop(struct tgt_slot *slot, struct tgt_out *out);
-void tgt_out_text(struct tgt_slot *slot, struct tgt_out *out);
-void tgt_out_logout(struct tgt_slot *slot, struct tgt_out *out);
+bool tgt_out_command(struct tgt_slot *slot, struct iscsi_tx_pdu *out); /* true: that was all of it */
+void tgt_out_r2t(struct tgt_slot *slot, struct iscsi_tx_pdu *out);
+void tgt_out_tmf(struct tgt_slot *slot, struct iscsi_tx_pdu *out);
+void tgt_out_nop(struct tgt_slot *slot, struct iscsi_tx_pdu *out);
+void tgt_out_text(struct tgt_slot *slot, struct iscsi_tx_pdu *out);
+void tgt_out_logout(struct tgt_slot *slot, struct iscsi_tx_pdu *out);
 
 /* ---- tgt_command.c, tgt_data.c ---- */
 
@@ -451,7 +457,7 @@ void tgt_data_stop(struct tgt_slot *slot);      /* asks for no more */
 void tgt_data_ask(struct tgt_slot *slot);       /* queues R2Ts as far as allowed */
 void tgt_data_check(struct tgt_slot *slot);     /* all in? */
 void tgt_data_place(struct tgt_slot *slot, uint32_t offset, uint32_t length,
-                    struct tgt_place *place);
+                    struct iscsi_place *place); /* or discards */
 void tgt_data_placed(struct tgt_slot *slot); /* the segment is in */
 void tgt_data_unhold(struct tgt_slot *slot); /* from hold to where it belongs */
 

@@ -68,19 +68,22 @@ static void put_numbers(struct tgt_conn *c, uint8_t *bhs, bool advance)
     s->told_max_cmd_sn = s->max_cmd_sn;
 }
 
-static void out_control(struct tgt_conn *c, struct tgt_out *out)
+static void out_control(struct tgt_conn *c, struct iscsi_tx_pdu *out)
 {
     struct tgt_control *control = &c->control[c->control_head];
 
     c->control_head = (c->control_head + 1) % TGT_CONTROL_SLOTS;
     c->control_count--;
     put_numbers(c, control->bhs, control->advances);
-    memcpy(out->bhs, control->bhs, sizeof(out->bhs));
-    out->flat = (struct iovec){control->data, control->length};
+    memcpy(out->bhs, control->bhs, sizeof(control->bhs));
+    c->control_flat = (struct iovec){control->data, control->length};
+    out->iov = &c->control_flat;
+    out->count = 1;
     out->length = control->length;
+    out->copy = true;
 }
 
-static void out_window(struct tgt_conn *c, struct tgt_out *out)
+static void out_window(struct tgt_conn *c, struct iscsi_tx_pdu *out)
 {
     struct iscsi_nop_in pdu = {.itt = ISCSI_TAG_NONE, .ttt = ISCSI_TAG_NONE};
 
@@ -112,16 +115,19 @@ void tgt_tell_window(struct tgt_session *s)
 
 /* ---- what comes next ---- */
 
-static void out_slot(struct tgt_slot *slot, struct tgt_out *out)
+/* A slot whose response takes nothing of it along is done with. */
+static void out_slot(struct tgt_slot *slot, struct iscsi_tx_pdu *out)
 {
     if (slot->kind == TGT_COMMAND) {
-        if (tgt_out_command(slot, out))
+        if (tgt_out_command(slot, out)) {
             tgt_list_remove(slot);
+            if (slot->tx_pieces == 0)
+                tgt_slot_retire(slot);
+        }
         return;
     }
     tgt_list_remove(slot);
     tgt_slot_packed(slot);
-    out->slot = slot;
     if (slot->kind == TGT_TMF)
         tgt_out_tmf(slot, out);
     else if (slot->kind == TGT_NOP)
@@ -130,6 +136,8 @@ static void out_slot(struct tgt_slot *slot, struct tgt_out *out)
         tgt_out_text(slot, out);
     else
         tgt_out_logout(slot, out);
+    if (slot->tx_pieces == 0)
+        tgt_slot_retire(slot);
 }
 
 bool tgt_out_pending(const struct tgt_conn *c)
@@ -138,11 +146,8 @@ bool tgt_out_pending(const struct tgt_conn *c)
 }
 
 /* R2Ts before data: while the initiator reads what it asked for, its writes can come. */
-bool tgt_next_out(struct tgt_conn *c, struct tgt_out *out)
+bool tgt_next_out(struct tgt_conn *c, struct iscsi_tx_pdu *out)
 {
-    out->slot = NULL;
-    out->iov = NULL;
-    out->length = 0;
     if (c->control_count > 0)
         out_control(c, out);
     else if (c->window_due)

@@ -61,7 +61,7 @@ void tgt_request_damaged(struct tgt_conn *c)
 
 /* ---- NOP ---- */
 
-int tgt_on_nop_out(struct tgt_conn *c, struct tgt_place *place)
+int tgt_on_nop_out(struct tgt_conn *c, struct iscsi_place *place)
 {
     struct iscsi_nop_out pdu;
     struct tgt_slot *slot;
@@ -79,21 +79,17 @@ int tgt_on_nop_out(struct tgt_conn *c, struct tgt_place *place)
     slot = tgt_request_take(c, TGT_NOP, pdu.cmd_sn);
     if (!slot)
         return -1;
-
-    uint32_t echo = least(pdu.data_segment_length, c->params.mrdsl_out);
-
-    if (echo > 0 && !tgt_slot_hold(slot, echo)) {
+    if (pdu.data_segment_length > 0 && !tgt_slot_hold(slot, pdu.data_segment_length)) {
         tgt_reject(c, ISCSI_REJECT_NO_RESOURCES);
         slot->receiving = false;
         c->in.slot = NULL;
         tgt_order_drop(slot);
         return -1;
     }
-    if (echo > 0) {
-        place->flat = (struct iovec){slot->hold, echo};
-        place->iov = &place->flat;
-        place->iov_count = 1;
-        place->length = echo;
+    if (slot->hold) {
+        slot->flat = (struct iovec){slot->hold, slot->hold_size};
+        place->iov = &slot->flat;
+        place->count = 1;
     }
     return 0;
 }
@@ -103,11 +99,11 @@ void tgt_nop_run(struct tgt_slot *slot)
     tgt_respond(slot);
 }
 
-void tgt_out_nop(struct tgt_slot *slot, struct tgt_out *out)
+void tgt_out_nop(struct tgt_slot *slot, struct iscsi_tx_pdu *out)
 {
     struct tgt_session *s = slot->session;
     struct iscsi_nop_in pdu = {
-        .data_segment_length = slot->hold ? slot->hold_size : 0,
+        .data_segment_length = slot->hold ? least(slot->hold_size, slot->conn->params.mrdsl_out) : 0,
         .itt = slot->itt,
         .ttt = ISCSI_TAG_NONE,
         .stat_sn = tgt_stat_sn(slot->conn, true),
@@ -117,14 +113,19 @@ void tgt_out_nop(struct tgt_slot *slot, struct tgt_out *out)
 
     s->told_max_cmd_sn = s->max_cmd_sn;
     iscsi_nop_in_pack(out->bhs, &pdu);
-    out->flat = (struct iovec){slot->hold, pdu.data_segment_length};
-    out->length = pdu.data_segment_length;
+    if (pdu.data_segment_length > 0) {
+        out->iov = &slot->flat;
+        out->count = 1;
+        out->length = pdu.data_segment_length;
+        out->owner = slot;
+        slot->tx_pieces++;
+    }
 }
 
 /* ---- SNACK ---- */
 
 /* T-SNK-05: nothing is kept for replay at ErrorRecoveryLevel 0. */
-int tgt_on_snack(struct tgt_conn *c, struct tgt_place *place)
+int tgt_on_snack(struct tgt_conn *c, struct iscsi_place *place)
 {
     (void)place;
     tgt_reject(c, ISCSI_REJECT_NOT_SUPPORTED);
@@ -133,7 +134,7 @@ int tgt_on_snack(struct tgt_conn *c, struct tgt_place *place)
 
 /* ---- Logout ---- */
 
-int tgt_on_logout(struct tgt_conn *c, struct tgt_place *place)
+int tgt_on_logout(struct tgt_conn *c, struct iscsi_place *place)
 {
     struct iscsi_logout_request pdu;
     struct tgt_slot *slot;
@@ -203,7 +204,7 @@ void tgt_logout_poll(struct tgt_session *s)
     }
 }
 
-void tgt_out_logout(struct tgt_slot *slot, struct tgt_out *out)
+void tgt_out_logout(struct tgt_slot *slot, struct iscsi_tx_pdu *out)
 {
     struct tgt_session *s = slot->session;
     struct tgt_conn *c = slot->conn;

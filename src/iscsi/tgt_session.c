@@ -10,10 +10,10 @@
  */
 #include "iscsi/tgt_int.h"
 
+#include <stddef.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include "base/serial.h"
 
 static size_t round_up(size_t n, size_t to)
 {
@@ -113,12 +113,13 @@ void tgt_session_free(struct tgt_session *s)
 }
 
 struct tgt_session *tgt_session_create(struct tgt_conn *c, const struct tgt_identity *id,
-                                       const struct iscsi_params *params, uint32_t exp_cmd_sn)
+                                       const struct iscsi_params *params, uint32_t exp_cmd_sn,
+                                       bool replaces)
 {
     struct tgt *t = c->tgt;
     struct tgt_session *s;
 
-    if (count_sessions(t) >= t->opts.sessions_max)
+    if (!replaces && count_sessions(t) >= t->opts.sessions_max)
         return NULL;
     s = calloc(1, sizeof(*s));
     if (!s)
@@ -283,70 +284,6 @@ void tgt_session_poll(struct tgt_session *s)
 }
 
 /* ---- what the owner asks and does ---- */
-
-struct tgt *tgt_session_node(const struct tgt_session *s)
-{
-    return s->tgt;
-}
-
-void tgt_session_set_user(struct tgt_session *s, void *user)
-{
-    s->user = user;
-}
-
-void *tgt_session_user(const struct tgt_session *s)
-{
-    return s->user;
-}
-
-const char *tgt_session_initiator_name(const struct tgt_session *s)
-{
-    return s->initiator_name;
-}
-
-const char *tgt_session_target_name(const struct tgt_session *s)
-{
-    return s->target_name;
-}
-
-const uint8_t *tgt_session_isid(const struct tgt_session *s)
-{
-    return s->isid;
-}
-
-uint16_t tgt_session_tsih(const struct tgt_session *s)
-{
-    return s->tsih;
-}
-
-uint16_t tgt_session_portal_group(const struct tgt_session *s)
-{
-    return s->group_tag;
-}
-
-const struct iscsi_params *tgt_session_params(const struct tgt_session *s)
-{
-    return &s->params;
-}
-
-unsigned tgt_session_conn_count(const struct tgt_session *s)
-{
-    return s->conn_count;
-}
-
-struct tgt_conn *tgt_session_conn(const struct tgt_session *s, const struct tgt_conn *after)
-{
-    return after ? after->next_in_session : s->conns;
-}
-
-struct tgt_session *tgt_session_next(const struct tgt *t, const struct tgt_session *after)
-{
-    struct tgt_session *s = after ? after->next : t->sessions;
-
-    while (s && (s->discovery || !s->opened))
-        s = s->next;
-    return s;
-}
 
 void tgt_session_close(struct tgt_session *s, const char *sentence)
 {

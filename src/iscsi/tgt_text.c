@@ -13,15 +13,14 @@
 
 static void forget(struct tgt_text_state *text)
 {
-    text->open = text->busy = text->listing = text->named = text->name_sent = false;
-    text->reject_send_targets = false;
-    text->mrdsl = 0;
-    text->length = text->answer_length = 0;
+    text->open = text->busy = text->begun = text->listing = false;
+    text->length = 0;
+    text->cut = (struct text_cut){0};
 }
 
 /* ---- the request ---- */
 
-int tgt_on_text(struct tgt_conn *c, struct tgt_place *place)
+int tgt_on_text(struct tgt_conn *c, struct iscsi_place *place)
 {
     struct tgt_text_state *text = &c->text;
     struct iscsi_text_request pdu;
@@ -53,10 +52,9 @@ int tgt_on_text(struct tgt_conn *c, struct tgt_place *place)
     text->itt = pdu.itt;
     slot->final = pdu.final;
     slot->more = pdu.more;
-    place->flat = (struct iovec){text->request + text->length, pdu.data_segment_length};
-    place->iov = &place->flat;
-    place->iov_count = 1;
-    place->length = pdu.data_segment_length;
+    c->in.flat = (struct iovec){text->request + text->length, pdu.data_segment_length};
+    place->iov = &c->in.flat;
+    place->count = 1;
     return 0;
 }
 
@@ -68,106 +66,79 @@ void tgt_text_damaged(struct tgt_conn *c)
 
 /* ---- its keys ---- */
 
-static bool same(const char *a, const char *b)
-{
-    return strcmp(a, b) == 0;
-}
-
-static bool answer(struct tgt_text_state *text, const char *key, const char *value)
-{
-    size_t room = sizeof(text->answer) - text->answer_length;
-    int n = snprintf(text->answer + text->answer_length, room, "%s=%s", key, value);
-
-    if (n < 0 || (size_t)n >= room)
-        return false;
-    text->answer_length += (uint32_t)n + 1;
-    return true;
-}
-
-static bool send_targets(struct tgt_conn *c, const char *value)
+static void send_targets(struct tgt_conn *c, const char *value, struct text_writer *w)
 {
     struct tgt_text_state *text = &c->text;
     const struct tgt_session *s = c->session;
-    bool all = same(value, "All");
+    bool all = strcmp(value, "All") == 0;
 
     if (strlen(value) > ISCSI_NAME_MAX || (all && !s->discovery) ||
-        (value[0] == '\0' && s->discovery))
-        return answer(text, "SendTargets", "Reject");
-    text->listing = true;
+        (value[0] == '\0' && s->discovery)) {
+        text_put(w, "SendTargets", "Reject");
+        return;
+    }
+    snprintf(text->target, sizeof(text->target), "%s", value[0] ? value : s->target_name);
     text->named = !all;
-    if (!all)
-        snprintf(text->target, sizeof(text->target), "%s", value[0] ? value : s->target_name);
-    if (!s->discovery && !same(text->target, s->target_name))
-        text->target[0] = '\0'; /* matches none: only its own is told */
     text->target_index = text->address_index = 0;
     text->name_sent = false;
-    return true;
+    /* A normal session is told of its own target only. */
+    text->listing = s->discovery || strcmp(text->target, s->target_name) == 0;
 }
 
-static bool declare_mrdsl(struct tgt_conn *c, const char *value)
-{
-    uint64_t n;
-
-    if (text_number(value, &n) != 0 || n < 512 || n > ISCSI_SEGMENT_MAX)
-        return false;
-    c->text.mrdsl = (uint32_t)n;
-    return true;
-}
-
-/* False: the request is to be rejected as a whole. */
-static bool take_key(struct tgt_conn *c, const char *key, const char *value, unsigned keys)
-{
-    if (same(key, "SendTargets"))
-        return keys == 1 && send_targets(c, value);
-    if (same(key, "MaxRecvDataSegmentLength"))
-        return declare_mrdsl(c, value);
-    if (same(key, "InitiatorAlias"))
-        return true;
-    if (keys_known(key))
-        return false; /* of the login only */
-    return answer(&c->text, key, "NotUnderstood");
-}
-
-static bool repeated(const char *begin, const char *pair, size_t key_length)
-{
-    for (const char *p = begin; p < pair; p += strlen(p) + 1)
-        if (strncmp(p, pair, key_length + 1) == 0)
-            return true;
-    return false;
-}
-
-static bool parse(struct tgt_conn *c)
+/* 0, or -1: the request is to be rejected as a whole. */
+static int take_pairs(struct tgt_conn *c, struct text_writer *w)
 {
     struct tgt_text_state *text = &c->text;
-    char *p = text->request, *end = p + text->length;
-    unsigned keys = 0;
+    struct text_scan scan;
+    struct text_pair pair;
+    struct keys_error err;
+    enum text_result result;
+    unsigned pairs = 0, lists = 0;
 
-    *end = '\0'; /* there is room for it */
-    for (char *q = p; q < end; q += strlen(q) + 1)
-        keys++;
-    for (; p < end; p += strlen(p) + 1) {
-        char *equals = strchr(p, '=');
-        char key[ISCSI_KEY_MAX + 1];
+    text_scan_init(&scan, text->request, text->length);
+    while ((result = text_next(&scan, &pair)) == TEXT_PAIR) {
+        enum iscsi_key key = KEY_UNKNOWN;
+        int taken = keys_receive(&text->keys, &pair, &key, w, &err);
 
-        if (!equals || equals == p || equals - p > ISCSI_KEY_MAX ||
-            repeated(text->request, p, (size_t)(equals - p)))
-            return false;
-        memcpy(key, p, (size_t)(equals - p));
-        key[equals - p] = '\0';
-        if (!take_key(c, key, equals + 1, keys))
-            return false;
+        if (taken < 0)
+            return -1;
+        pairs++;
+        if (taken > 0 && key == KEY_SEND_TARGETS) {
+            lists++;
+            send_targets(c, pair.value, w);
+        }
     }
+    return result == TEXT_BAD || (lists > 0 && pairs > 1) ? -1 : 0;
+}
+
+static int take_request(struct tgt_conn *c, bool final)
+{
+    struct tgt_text_state *text = &c->text;
+    struct text_writer w;
+    struct keys_error err;
+
+    if (!text->begun)
+        keys_begin_text(&text->keys, false, &c->params, 0);
+    text->begun = true;
+    text_writer_init(&w, text->answer, sizeof(text->answer));
+    if (take_pairs(c, &w) != 0)
+        return -1;
+    keys_offer(&text->keys, &w);
     text->length = 0;
-    return true;
+    if (w.overflow)
+        return -1;
+    text->cut = (struct text_cut){text->answer, w.length, 0};
+    return final ? keys_finish(&text->keys, &err) : 0;
 }
 
 void tgt_text_complete(struct tgt_conn *c)
 {
     struct tgt_text_state *text = &c->text;
     struct tgt_slot *slot = c->in.slot;
+    bool answering = text->listing || text_cut_more(&text->cut);
 
     text->length += c->in.h.data_segment_length;
-    if (!slot->more && text->length > 0 && !parse(c)) {
+    if (answering ? text->length > 0 : !slot->more && take_request(c, slot->final) != 0) {
         tgt_reject(c, ISCSI_REJECT_PROTOCOL);
         tgt_text_damaged(c);
         return;
@@ -192,7 +163,7 @@ static size_t next_pair(struct tgt_conn *c, char *pair, size_t size)
     char address[TGT_ADDRESS_MAX];
 
     while (t->opts.ops.target(t->opts.user, c, text->target_index, &listing)) {
-        if (text->named && !same(listing.name, text->target)) {
+        if (text->named && strcmp(listing.name, text->target) != 0) {
             text->target_index++;
             continue;
         }
@@ -232,45 +203,47 @@ static uint32_t list(struct tgt_conn *c, char *to, uint32_t room)
     return used;
 }
 
-static uint32_t take_answer(struct tgt_text_state *text, uint32_t room)
+static uint32_t fill(struct tgt_conn *c, uint32_t room)
 {
-    uint32_t n = text->answer_length < room ? text->answer_length : room;
+    struct tgt_text_state *text = &c->text;
+    const char *piece = NULL;
+    uint32_t n = (uint32_t)text_cut_next(&text->cut, room, &piece);
 
-    text->answer_length -= n;
+    if (n > 0)
+        memcpy(text->sending, piece, n);
+    if (text->listing && !text_cut_more(&text->cut))
+        n += list(c, text->sending + n, room - n);
     return n;
 }
 
-void tgt_out_text(struct tgt_slot *slot, struct tgt_out *out)
+/* T-TXT-01, T-DISC-04: F=0 and a TTT as long as there is more to say; C, too. */
+void tgt_out_text(struct tgt_slot *slot, struct iscsi_tx_pdu *out)
 {
     struct tgt_conn *c = slot->conn;
     struct tgt_session *s = slot->session;
     struct tgt_text_state *text = &c->text;
-    uint32_t room = c->params.mrdsl_out < TGT_TEXT_MAX ? c->params.mrdsl_out : TGT_TEXT_MAX, n = 0;
+    uint32_t room = c->params.mrdsl_out < TGT_TEXT_MAX ? c->params.mrdsl_out : TGT_TEXT_MAX;
+    uint32_t n = slot->more ? 0 : fill(c, room);
     struct iscsi_text_response pdu = {.itt = slot->itt, .ttt = ISCSI_TAG_NONE};
 
     text->busy = false;
-    if (!slot->more) {
-        n = take_answer(text, room);
-        memcpy(text->sending, text->answer, n);
-        memmove(text->answer, text->answer + n, text->answer_length);
-        if (text->listing && text->answer_length == 0)
-            n += list(c, text->sending + n, room - n);
-    }
-    pdu.more = !slot->more && (text->listing || text->answer_length > 0);
+    pdu.more = text->listing || text_cut_more(&text->cut);
     pdu.final = slot->final && !pdu.more;
-    if (!pdu.final) {
+    if (pdu.final) {
+        if (text->begun)
+            c->params = text->keys.result; /* T-TXT-03: now that it has ended well */
+        forget(text);
+    } else {
         text->open = true;
         pdu.ttt = text->ttt = s->ttt_generation++ % 0xffff;
-    } else {
-        if (text->mrdsl > 0)
-            c->params.mrdsl_out = text->mrdsl; /* T-TXT-03: now that it has ended well */
-        forget(text);
     }
     pdu.data_segment_length = n;
     pdu.stat_sn = tgt_stat_sn(c, true);
     pdu.exp_cmd_sn = s->exp_cmd_sn;
     pdu.max_cmd_sn = s->told_max_cmd_sn = s->max_cmd_sn;
     iscsi_text_response_pack(out->bhs, &pdu);
-    out->flat = (struct iovec){text->sending, n};
+    text->flat = (struct iovec){text->sending, n};
+    out->iov = &text->flat;
+    out->count = n > 0;
     out->length = n;
 }

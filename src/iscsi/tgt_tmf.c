@@ -175,7 +175,7 @@ static void start_many(struct tgt_slot *slot)
 
 /* ---- the request ---- */
 
-int tgt_on_tmf(struct tgt_conn *c, struct tgt_place *place)
+int tgt_on_tmf(struct tgt_conn *c, struct iscsi_place *place)
 {
     struct iscsi_tmf_request pdu;
     struct tgt_slot *slot;
@@ -266,7 +266,7 @@ void tgt_tmf_respond(struct tgt_tmf *tmf, enum iscsi_tmf_response response, uint
     tgt_leave(t);
 }
 
-void tgt_out_tmf(struct tgt_slot *slot, struct tgt_out *out)
+void tgt_out_tmf(struct tgt_slot *slot, struct iscsi_tx_pdu *out)
 {
     struct tgt_session *s = slot->session;
     struct iscsi_tmf_response pdu = {
