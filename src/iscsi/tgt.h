@@ -352,6 +352,6 @@ struct tgt_tmf {
 };
 
 /* additional: RFC 7144 6.3, 3 bytes. */
-void tgt_tmf_respond(struct tgt_tmf *tmf, enum iscsi_tmf_response response, uint32_t additional);
+void tgt_tmf_respond(struct tgt_tmf *tmf, enum iscsi_tmf_result response, uint32_t additional);
 
 #endif

@@ -236,7 +236,7 @@ struct tgt_text_state {
     char target[ISCSI_NAME_MAX + 1];
     uint32_t length; /* of the request so far */
     char request[TGT_TEXT_MAX];
-    struct text_cut cut; /* of `answer`, which comes before any listing */
+    uint32_t answer_sent, answer_length; /* of `answer`, which comes before any listing */
     char answer[TGT_TEXT_MAX];
     struct iovec flat;
     char sending[TGT_TEXT_MAX]; /* stays until it is sent */
@@ -398,7 +398,7 @@ bool tgt_out_pending(const struct tgt_conn *c);
 void tgt_respond(struct tgt_slot *slot); /* queues its response, or its data-in and response */
 uint32_t tgt_stat_sn(struct tgt_conn *c, bool advance);
 struct tgt_control *tgt_control_add(struct tgt_conn *c, uint8_t opcode, bool advances);
-void tgt_reject(struct tgt_conn *c, enum iscsi_reject reason);
+void tgt_reject(struct tgt_conn *c, enum iscsi_reject_reason reason);
 void tgt_tell_window(struct tgt_session *s);
 void tgt_acknowledged(struct tgt_conn *c, uint32_t exp_stat_sn);
 void tgt_fence_start(struct tgt_slot *slot);

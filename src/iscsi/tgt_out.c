@@ -37,7 +37,7 @@ struct tgt_control *tgt_control_add(struct tgt_conn *c, uint8_t opcode, bool adv
 }
 
 /* The bad PDU is c->in. There is room: nothing is read while there is none. */
-void tgt_reject(struct tgt_conn *c, enum iscsi_reject reason)
+void tgt_reject(struct tgt_conn *c, enum iscsi_reject_reason reason)
 {
     struct tgt_in *in = &c->in;
     struct tgt_control *control = tgt_control_add(c, ISCSI_REJECT, true);

@@ -14,8 +14,12 @@
 static void forget(struct tgt_text_state *text)
 {
     text->open = text->busy = text->begun = text->listing = false;
-    text->length = 0;
-    text->cut = (struct text_cut){0};
+    text->length = text->answer_sent = text->answer_length = 0;
+}
+
+static bool more_to_say(const struct tgt_text_state *text)
+{
+    return text->listing || text->answer_sent < text->answer_length;
 }
 
 /* ---- the request ---- */
@@ -85,6 +89,21 @@ static void send_targets(struct tgt_conn *c, const char *value, struct text_writ
     text->listing = s->discovery || strcmp(text->target, s->target_name) == 0;
 }
 
+/* Keys outside of the negotiation table that are of the login, or the target's to send. */
+static bool misplaced(const char *key)
+{
+    static const char *const names[] = {
+        "AuthMethod", "CHAP_A",        "CHAP_C",     "CHAP_I",      "CHAP_N",
+        "CHAP_R",     "InitiatorName", "TargetName", "SessionType", "TargetPortalGroupTag",
+        "TargetAlias", "TargetAddress",
+    };
+
+    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+        if (strcmp(key, names[i]) == 0)
+            return true;
+    return false;
+}
+
 /* 0, or -1: the request is to be rejected as a whole. */
 static int take_pairs(struct tgt_conn *c, struct text_writer *w)
 {
@@ -97,15 +116,14 @@ static int take_pairs(struct tgt_conn *c, struct text_writer *w)
 
     text_scan_init(&scan, text->request, text->length);
     while ((result = text_next(&scan, &pair)) == TEXT_PAIR) {
-        enum iscsi_key key = KEY_UNKNOWN;
-        int taken = keys_receive(&text->keys, &pair, &key, w, &err);
-
-        if (taken < 0)
-            return -1;
         pairs++;
-        if (taken > 0 && key == KEY_SEND_TARGETS) {
+        if (strcmp(pair.key, "SendTargets") == 0) {
             lists++;
             send_targets(c, pair.value, w);
+        } else if (misplaced(pair.key) ||
+                   (strcmp(pair.key, "InitiatorAlias") != 0 &&
+                    keys_receive(&text->keys, &pair, w, &err) != 0)) {
+            return -1;
         }
     }
     return result == TEXT_BAD || (lists > 0 && pairs > 1) ? -1 : 0;
@@ -118,16 +136,16 @@ static int take_request(struct tgt_conn *c, bool final)
     struct keys_error err;
 
     if (!text->begun)
-        keys_begin_text(&text->keys, false, &c->params, 0);
+        keys_begin_text(&text->keys, false, &c->params);
     text->begun = true;
     text_writer_init(&w, text->answer, sizeof(text->answer));
     if (take_pairs(c, &w) != 0)
         return -1;
-    keys_offer(&text->keys, &w);
     text->length = 0;
     if (w.overflow)
         return -1;
-    text->cut = (struct text_cut){text->answer, w.length, 0};
+    text->answer_sent = 0;
+    text->answer_length = (uint32_t)w.length;
     return final ? keys_finish(&text->keys, &err) : 0;
 }
 
@@ -135,7 +153,7 @@ void tgt_text_complete(struct tgt_conn *c)
 {
     struct tgt_text_state *text = &c->text;
     struct tgt_slot *slot = c->in.slot;
-    bool answering = text->listing || text_cut_more(&text->cut);
+    bool answering = more_to_say(text);
 
     text->length += c->in.h.data_segment_length;
     if (answering ? text->length > 0 : !slot->more && take_request(c, slot->final) != 0) {
@@ -206,12 +224,13 @@ static uint32_t list(struct tgt_conn *c, char *to, uint32_t room)
 static uint32_t fill(struct tgt_conn *c, uint32_t room)
 {
     struct tgt_text_state *text = &c->text;
-    const char *piece = NULL;
-    uint32_t n = (uint32_t)text_cut_next(&text->cut, room, &piece);
+    uint32_t n = text->answer_length - text->answer_sent;
 
-    if (n > 0)
-        memcpy(text->sending, piece, n);
-    if (text->listing && !text_cut_more(&text->cut))
+    if (n > room)
+        n = room;
+    memcpy(text->sending, text->answer + text->answer_sent, n);
+    text->answer_sent += n;
+    if (text->listing && text->answer_sent == text->answer_length)
         n += list(c, text->sending + n, room - n);
     return n;
 }
@@ -227,7 +246,7 @@ void tgt_out_text(struct tgt_slot *slot, struct iscsi_tx_pdu *out)
     struct iscsi_text_response pdu = {.itt = slot->itt, .ttt = ISCSI_TAG_NONE};
 
     text->busy = false;
-    pdu.more = text->listing || text_cut_more(&text->cut);
+    pdu.more = more_to_say(text);
     pdu.final = slot->final && !pdu.more;
     if (pdu.final) {
         if (text->begun)

@@ -10,19 +10,12 @@
 
 #include "base/serial.h"
 
-static bool covers_many(uint8_t function)
-{
-    return function == ISCSI_ABORT_TASK_SET || function == ISCSI_CLEAR_TASK_SET ||
-           function == ISCSI_LOGICAL_UNIT_RESET || function == ISCSI_TARGET_WARM_RESET ||
-           function == ISCSI_TARGET_COLD_RESET;
-}
-
 static bool whole_target(uint8_t function)
 {
     return function == ISCSI_TARGET_WARM_RESET || function == ISCSI_TARGET_COLD_RESET;
 }
 
-static void answer(struct tgt_slot *slot, enum iscsi_tmf_response response)
+static void answer(struct tgt_slot *slot, enum iscsi_tmf_result response)
 {
     slot->response = (uint8_t)response;
     slot->answered = true;
@@ -253,7 +246,7 @@ static void remember_zombie(struct tgt_slot *slot)
         slot->zombie = task;
 }
 
-void tgt_tmf_respond(struct tgt_tmf *tmf, enum iscsi_tmf_response response, uint32_t additional)
+void tgt_tmf_respond(struct tgt_tmf *tmf, enum iscsi_tmf_result response, uint32_t additional)
 {
     struct tgt_slot *slot = (struct tgt_slot *)(void *)tmf;
     struct tgt *t = slot->session->tgt;
