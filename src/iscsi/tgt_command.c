@@ -92,7 +92,7 @@ static void fill(struct tgt_slot *slot, const struct iscsi_scsi_command *pdu)
             .open = !pdu->final,
         };
     }
-    slot->asked = slot->unsolicited.offset;
+    slot->asked = slot->unsolicited.offset + (slot->unsolicited.open ? slot->unsolicited.length : 0);
 }
 
 /* An extended CDB (11.2.2.3). Another AHS is one that is not served: bidirectional. */
