@@ -11,8 +11,7 @@ void ini_login_forget(struct ini_conn *c)
 {
     if (!c->login)
         return;
-    if (c->login->opts)
-        login_ini_end(c->login);
+    login_ini_end(c->login);
     free(c->login);
     c->login = NULL;
 }
@@ -97,20 +96,9 @@ static void logged_in(struct ini_conn *c)
     ini_tell(c->session, &event);
 }
 
-static enum login_result judge(struct ini_conn *c, const uint8_t *bhs, const uint8_t *data,
-                               uint32_t n)
-{
-    struct iscsi_bhs h;
-
-    iscsi_bhs_unpack(bhs, &h);
-    if (h.opcode != ISCSI_LOGIN_RESPONSE)
-        return login_ini_unexpected(c->login, h.opcode);
-    return login_ini_response(c->login, bhs, data, n);
-}
-
 void ini_on_login(struct ini_conn *c, const uint8_t *bhs, const uint8_t *data, uint32_t n)
 {
-    switch (judge(c, bhs, data, n)) {
+    switch (login_ini_response(c->login, bhs, data, n)) {
     case LOGIN_MORE:
         ini_wake(c);
         break;
@@ -129,7 +117,7 @@ void ini_on_login(struct ini_conn *c, const uint8_t *bhs, const uint8_t *data, u
 
 bool ini_login_out(struct ini_conn *c, struct iscsi_tx_pdu *out)
 {
-    const void *text;
+    const uint8_t *text;
     size_t n;
 
     if (!login_ini_request(c->login, out->bhs, &text, &n))
