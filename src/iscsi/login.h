@@ -102,7 +102,6 @@ struct login_ini {
     /* ---- private ---- */
     struct login_ini_opts opts;
     enum {
-        INI_START,       /* nothing sent */
         INI_AUTH_METHOD, /* AuthMethod is out */
         INI_CHAP_A,      /* CHAP_A is out */
         INI_CHAP_R,      /* CHAP_N, CHAP_R are out */
@@ -113,13 +112,11 @@ struct login_ini {
     bool asked;    /* T of the request that is out */
     bool awaiting; /* a request is out */
     bool ended;
-    bool numbered; /* a response came: exp_stat_sn is known */
     unsigned rounds;
     enum iscsi_stage next;
     struct keys keys;
     struct text_cut cut;
     struct text_run run;
-    bool run_open; /* the last response had the C bit */
     char algorithms[CHAP_LIST_MAX];
     enum hash_kind kind;
     uint8_t identifier;
