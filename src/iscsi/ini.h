@@ -241,6 +241,7 @@ struct ini_task {
     } held;
     uint32_t ack_ttt;
     bool ack_due, snack_refused;
+    uint8_t segmentation; /* of its connection when it was sent */
     uint32_t sn;          /* read: next DataSN; write: next R2TSN */
     uint32_t unsolicited; /* write: how many bytes go unasked */
     uint32_t seek_offset; /* where in the payload piece seek_index of iov begins */

@@ -140,6 +140,7 @@ struct ini_conn {
 
     uint32_t exp_stat_sn;
     uint32_t told_stat_sn; /* the ExpStatSN sent last */
+    uint8_t segmentation;  /* counts the changes of params.mrdsl_in */
     uint64_t stat_ahead;   /* level 1: which beyond it have come */
     uint32_t next_stat_sn; /* level 1: the first neither come nor asked for */
     bool acknowledge;      /* a NOP-Out must tell it */

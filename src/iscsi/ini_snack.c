@@ -83,8 +83,16 @@ void ini_status_advance(struct ini_conn *c)
 
 /* ---- data ---- */
 
+/* Numbers mean other bytes once the target cuts segments by another length (11.16.3): R-Data SNACK
+ * would be the way, a new session is ours. */
 static void ask_data(struct ini_conn *c, const struct ini_task *task, uint32_t begin, uint32_t run)
 {
+    if (task->direction == INI_READ && task->segmentation != c->segmentation) {
+        ini_fail(c, INI_CLOSE_PROTOCOL,
+                 "data are missing that were sent before "
+                 "MaxRecvDataSegmentLength changed");
+        return;
+    }
     ask(c, &(struct iscsi_snack){
                .type = ISCSI_SNACK_DATA_R2T,
                .lun = task->lun,

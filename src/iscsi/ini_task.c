@@ -96,6 +96,7 @@ void ini_task_command(struct ini_conn *c, struct ini_task *task, struct iscsi_tx
     if (immediate)
         ini_payload(task, 0, immediate, out);
     task->unsolicited = unsolicited;
+    task->segmentation = c->segmentation;
     ini_extents_add(&task->moved, 0, immediate);
     if (unsolicited > immediate) {
         struct ini_burst *burst = &task->bursts[INI_R2T_MAX];
