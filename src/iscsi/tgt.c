@@ -27,9 +27,10 @@ static int check(const struct tgt_opts *o, struct lp_error *err)
     if (o->conns_max < 1 || o->logins_max < 1 || o->logins_max_peer < 1)
         return lp_error_set(err, LP_ERROR_USAGE, 0,
                             "conns_max, logins_max and logins_max_peer must be at least 1");
-    if (!ops->login.lookup || !ops->login.random || !ops->target || !ops->target_address || !ops->session_opened || !ops->session_closed ||
-        !ops->command || !ops->data || !ops->abort || !ops->released || !ops->tmf ||
-        !ops->want_send || !ops->close || !ops->hold != !ops->unhold)
+    if (!ops->login.lookup || !ops->login.random || !ops->target || !ops->target_address ||
+        !ops->session_opened || !ops->session_closed || !ops->command || !ops->data ||
+        !ops->abort || !ops->released || !ops->tmf || !ops->want_send || !ops->close ||
+        !ops->hold != !ops->unhold)
         return lp_error_set(err, LP_ERROR_USAGE, 0, "a callback that is required is missing");
     return 0;
 }

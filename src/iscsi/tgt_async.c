@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What the target begins: Async messages, pings, and what happens when time is over (11.9, 11.19). */
+/* What the target begins: Async messages, pings, and what happens when time is over (11.9, 11.19).
+ */
 #include "iscsi/tgt_int.h"
 
 #include <string.h>
@@ -100,9 +101,8 @@ bool tgt_conn_ping(struct tgt_conn *c)
         pdu.ttt = c->ping_ttt = c->session->ttt_generation++ % 0xffff;
         iscsi_nop_in_pack(control->bhs, &pdu);
         c->pinging = true;
-        c->ping_deadline = t->opts.ping_timeout_ns == TGT_NEVER
-                               ? TGT_NEVER
-                               : t->now + t->opts.ping_timeout_ns;
+        c->ping_deadline =
+            t->opts.ping_timeout_ns == TGT_NEVER ? TGT_NEVER : t->now + t->opts.ping_timeout_ns;
         tgt_arm(t, c->ping_deadline);
     }
     tgt_leave(t);

@@ -92,7 +92,8 @@ static void fill(struct tgt_slot *slot, const struct iscsi_scsi_command *pdu)
             .open = !pdu->final,
         };
     }
-    slot->asked = slot->unsolicited.offset + (slot->unsolicited.open ? slot->unsolicited.length : 0);
+    slot->asked =
+        slot->unsolicited.offset + (slot->unsolicited.open ? slot->unsolicited.length : 0);
 }
 
 /* An extended CDB (11.2.2.3). Another AHS is one that is not served: bidirectional. */
@@ -278,7 +279,7 @@ void tgt_command_advance(struct tgt_slot *slot)
         return;
     tgt_data_stop(slot);
     if (slot->list)
-        return; /* on its way out */
+        return;               /* on its way out */
     if (tgt_data_due(slot)) { /* T-OUT-07, and what an ABORT TASK left over */
         if (slot->ended && !slot->fail && !slot->is_zombie) {
             slot->is_zombie = true;

@@ -396,8 +396,7 @@ static int admit(struct tgt *t, const struct tgt_conn *c, struct lp_error *err)
     unsigned from_there = 0;
 
     for (const struct tgt_conn *other = t->conns; other; other = other->next)
-        from_there +=
-            other->state == TGT_CONN_LOGIN && strcmp(other->peer_host, c->peer_host) == 0;
+        from_there += other->state == TGT_CONN_LOGIN && strcmp(other->peer_host, c->peer_host) == 0;
     if (t->counters.conns >= t->opts.conns_max)
         return lp_error_set(err, LP_ERROR_USAGE, 0, "%u connections are open already",
                             t->counters.conns);
@@ -463,8 +462,8 @@ struct tgt_conn *tgt_conn_new(struct tgt *t, const struct tgt_portal *portal, co
     t->counters.logins++;
     t->now = now_ns;
     c->heard_ns = now_ns;
-    c->deadline = t->opts.login_timeout_ns == TGT_NEVER ? TGT_NEVER
-                                                         : now_ns + t->opts.login_timeout_ns;
+    c->deadline =
+        t->opts.login_timeout_ns == TGT_NEVER ? TGT_NEVER : now_ns + t->opts.login_timeout_ns;
     tgt_arm(t, c->deadline);
     return c;
 }

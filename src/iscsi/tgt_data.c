@@ -162,7 +162,8 @@ void tgt_out_r2t(struct tgt_slot *slot, struct iscsi_tx_pdu *out)
         i++;
 
     struct tgt_burst *burst = &slot->bursts[i];
-    uint32_t generation = s->ttt_generation++ % 0xffff; /* never all ones: TTT is not the reserved */
+    uint32_t generation =
+        s->ttt_generation++ % 0xffff; /* never all ones: TTT is not the reserved */
 
     *burst = (struct tgt_burst){
         .ttt = generation << (BURST_BITS + INDEX_BITS) | (uint32_t)slot->index << BURST_BITS | i,

@@ -62,15 +62,15 @@ struct tgt_slot {
     uint8_t kind; /* enum tgt_kind */
     uint8_t fail; /* enum tgt_fail */
     bool immediate, arrived, turn, delivered, answered, packed;
-    bool windowed;  /* counted in session->in_window */
+    bool windowed; /* counted in session->in_window */
     bool hashed;
-    bool in_ring;   /* waits for its turn */
-    bool ended;     /* answered by tgt_task_end */
-    bool aborted;   /* ops.abort was called */
-    bool lost;      /* its connection or session failed: nothing is sent any more */
-    bool retired;   /* out of everything but the transport's and owner's hands */
-    bool receiving; /* the transport may write into its memory */
-    bool orphan;    /* counted in session->orphans */
+    bool in_ring;       /* waits for its turn */
+    bool ended;         /* answered by tgt_task_end */
+    bool aborted;       /* ops.abort was called */
+    bool lost;          /* its connection or session failed: nothing is sent any more */
+    bool retired;       /* out of everything but the transport's and owner's hands */
+    bool receiving;     /* the transport may write into its memory */
+    bool orphan;        /* counted in session->orphans */
     uint16_t tx_pieces; /* PDUs with its payload on their way out */
 
     /* data-out */
@@ -80,15 +80,15 @@ struct tgt_slot {
     bool wants;           /* tgt_task_receive was called */
     bool told;            /* ops.data was called */
     bool stop_r2t;
-    uint32_t wanted;   /* bytes that the owner was promised */
+    uint32_t wanted; /* bytes that the owner was promised */
     uint32_t immediate_bytes;
     uint32_t solicited; /* bytes that came for R2Ts */
-    uint32_t asked;    /* where the next R2T begins */
+    uint32_t asked;     /* where the next R2T begins */
     uint32_t r2t_sn;
     unsigned bursts_open;
     struct tgt_burst unsolicited;
     struct tgt_burst bursts[TGT_R2T_MAX];
-    uint8_t *hold; /* data before their time: offset 0 on */
+    uint8_t *hold;                            /* data before their time: offset 0 on */
     uint32_t hold_size, hold_from, hold_used; /* bytes from..used of it are data */
     uint32_t placing; /* where the segment that is being received into `hold` ends there */
 
@@ -104,7 +104,7 @@ struct tgt_slot {
 
     /* TMF, text, logout */
     uint8_t function, reason, response;
-    bool fenced;       /* a response that needs the fence */
+    bool fenced; /* a response that needs the fence */
     uint32_t additional, ref_cmd_sn, rtt, exp_data_sn;
     uint64_t lun;
     uint32_t ttt;
@@ -143,7 +143,7 @@ struct tgt_session {
     char initiator_name[ISCSI_NAME_MAX + 1];
     char target_name[ISCSI_NAME_MAX + 1]; /* "": unnamed discovery */
     char chap_name[CHAP_USER_MAX + 1];
-    char address[TGT_ADDRESS_MAX];        /* of the portal: tells unnamed discovery sessions apart */
+    char address[TGT_ADDRESS_MAX]; /* of the portal: tells unnamed discovery sessions apart */
     uint8_t isid[6];
     uint16_t tsih, group_tag;
     bool discovery;
@@ -244,7 +244,7 @@ struct tgt_text_state {
 
 struct tgt_conn {
     struct tgt *tgt;
-    struct tgt_conn *next, *prev;         /* of tgt */
+    struct tgt_conn *next, *prev; /* of tgt */
     struct tgt_conn *next_in_session;
     struct tgt_session *session;
     enum tgt_conn_state state;
@@ -263,8 +263,8 @@ struct tgt_conn {
     char login_sentence[256];
     bool digests_due; /* from the next PDU out */
 
-    uint32_t stat_sn;  /* the next */
-    uint32_t acked;    /* ExpStatSN of the initiator */
+    uint32_t stat_sn; /* the next */
+    uint32_t acked;   /* ExpStatSN of the initiator */
     struct tgt_list out, r2t;
     struct tgt_list held; /* responses behind the fence */
     struct tgt_control control[TGT_CONTROL_SLOTS];
@@ -282,8 +282,8 @@ struct tgt_conn {
     enum tgt_close why;
     const char *sentence;
 
-    uint64_t heard_ns;     /* last byte in */
-    uint64_t deadline;     /* of login, or of draining */
+    uint64_t heard_ns; /* last byte in */
+    uint64_t deadline; /* of login, or of draining */
     bool pinging;
     uint32_t ping_ttt;
     uint64_t ping_deadline;
@@ -301,7 +301,7 @@ struct tgt {
     uint64_t now, deadline;
     bool stopping;
     struct chap_outstanding challenges;
-    unsigned depth;             /* of tgt_enter() */
+    unsigned depth; /* of tgt_enter() */
     struct tgt_session *dirty;
 };
 
@@ -325,10 +325,10 @@ struct tgt_slot *tgt_slot_take(struct tgt_conn *c, enum tgt_kind kind, const str
                                uint32_t cmd_sn); /* NULL: none is free */
 bool tgt_slot_immediate_full(const struct tgt_conn *c, enum tgt_kind kind);
 struct tgt_slot *tgt_slot_find(const struct tgt_session *s, uint32_t itt);
-void tgt_slot_packed(struct tgt_slot *slot);   /* its response is about to be sent */
-void tgt_slot_retire(struct tgt_slot *slot);   /* frees it as soon as nobody has it */
-void tgt_slot_lose(struct tgt_slot *slot);     /* its connection is gone */
-void tgt_slot_sent(struct tgt_slot *slot);     /* a piece of it has been sent */
+void tgt_slot_packed(struct tgt_slot *slot); /* its response is about to be sent */
+void tgt_slot_retire(struct tgt_slot *slot); /* frees it as soon as nobody has it */
+void tgt_slot_lose(struct tgt_slot *slot);   /* its connection is gone */
+void tgt_slot_sent(struct tgt_slot *slot);   /* a piece of it has been sent */
 bool tgt_slot_hold(struct tgt_slot *slot, uint32_t length);
 
 /* ---- tgt_session.c ---- */
@@ -364,12 +364,12 @@ enum tgt_turn { TGT_TURN_NOW, TGT_TURN_LATER, TGT_TURN_NEVER };
 enum tgt_turn tgt_order_header(struct tgt_conn *c, enum tgt_kind kind, bool immediate,
                                uint32_t cmd_sn);
 void tgt_order_take(struct tgt_slot *slot, enum tgt_turn turn); /* it will not be rejected */
-void tgt_order_arrived(struct tgt_slot *slot); /* its PDU is complete */
-void tgt_order_drop(struct tgt_slot *slot);    /* its PDU is void: its CmdSN stays open */
+void tgt_order_arrived(struct tgt_slot *slot);                  /* its PDU is complete */
+void tgt_order_drop(struct tgt_slot *slot); /* its PDU is void: its CmdSN stays open */
 void tgt_order_plug(struct tgt_session *s, uint32_t cmd_sn); /* counts as received */
 void tgt_order_skip(struct tgt_session *s);
-void tgt_order_run(struct tgt_session *s);     /* gives their turn to those whose time has come */
-void tgt_order_window(struct tgt_session *s);  /* opens it as far as slots are free */
+void tgt_order_run(struct tgt_session *s);    /* gives their turn to those whose time has come */
+void tgt_order_window(struct tgt_session *s); /* opens it as far as slots are free */
 
 /* ---- tgt_conn.c ---- */
 
@@ -441,7 +441,8 @@ void tgt_text_run(struct tgt_slot *slot);
 void tgt_logout_run(struct tgt_slot *slot);
 
 /* Their answers. */
-bool tgt_out_command(struct tgt_slot *slot, struct iscsi_tx_pdu *out); /* true: that was all of it */
+bool tgt_out_command(struct tgt_slot *slot,
+                     struct iscsi_tx_pdu *out); /* true: that was all of it */
 void tgt_out_r2t(struct tgt_slot *slot, struct iscsi_tx_pdu *out);
 void tgt_out_tmf(struct tgt_slot *slot, struct iscsi_tx_pdu *out);
 void tgt_out_nop(struct tgt_slot *slot, struct iscsi_tx_pdu *out);
@@ -458,8 +459,8 @@ void tgt_data_ask(struct tgt_slot *slot);       /* queues R2Ts as far as allowed
 void tgt_data_check(struct tgt_slot *slot);     /* all in? */
 void tgt_data_place(struct tgt_slot *slot, uint32_t offset, uint32_t length,
                     struct iscsi_place *place); /* or discards */
-void tgt_data_placed(struct tgt_slot *slot); /* the segment is in */
-void tgt_data_unhold(struct tgt_slot *slot); /* from hold to where it belongs */
+void tgt_data_placed(struct tgt_slot *slot);    /* the segment is in */
+void tgt_data_unhold(struct tgt_slot *slot);    /* from hold to where it belongs */
 
 /* ---- tgt_tmf.c ---- */
 

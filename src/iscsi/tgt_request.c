@@ -103,7 +103,8 @@ void tgt_out_nop(struct tgt_slot *slot, struct iscsi_tx_pdu *out)
 {
     struct tgt_session *s = slot->session;
     struct iscsi_nop_in pdu = {
-        .data_segment_length = slot->hold ? least(slot->hold_size, slot->conn->params.mrdsl_out) : 0,
+        .data_segment_length =
+            slot->hold ? least(slot->hold_size, slot->conn->params.mrdsl_out) : 0,
         .itt = slot->itt,
         .ttt = ISCSI_TAG_NONE,
         .stat_sn = tgt_stat_sn(slot->conn, true),

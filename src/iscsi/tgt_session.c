@@ -173,8 +173,7 @@ void tgt_session_add(struct tgt_session *s, struct tgt_conn *c)
 
 void tgt_session_end(struct tgt_session *s, enum tgt_session_end why, const char *sentence)
 {
-    enum tgt_close close =
-        why == TGT_END_REINSTATED ? TGT_CLOSE_REINSTATED : TGT_CLOSE_SESSION;
+    enum tgt_close close = why == TGT_END_REINSTATED ? TGT_CLOSE_REINSTATED : TGT_CLOSE_SESSION;
 
     if (s->state == TGT_SESSION_ENDING)
         return;
@@ -214,8 +213,8 @@ void tgt_session_lost_conn(struct tgt_session *s, struct tgt_conn *c)
         tgt_session_end(s, TGT_END_LOST, "its last connection is lost");
     } else {
         s->state = TGT_SESSION_FAILED;
-        s->deadline = s->tgt->now + second * (s->params.default_time2wait +
-                                              s->params.default_time2retain);
+        s->deadline =
+            s->tgt->now + second * (s->params.default_time2wait + s->params.default_time2retain);
         tgt_arm(s->tgt, s->deadline);
     }
 }

@@ -93,8 +93,8 @@ static void send_targets(struct tgt_conn *c, const char *value, struct text_writ
 static bool misplaced(const char *key)
 {
     static const char *const names[] = {
-        "AuthMethod", "CHAP_A",        "CHAP_C",     "CHAP_I",      "CHAP_N",
-        "CHAP_R",     "InitiatorName", "TargetName", "SessionType", "TargetPortalGroupTag",
+        "AuthMethod",  "CHAP_A",        "CHAP_C",     "CHAP_I",      "CHAP_N",
+        "CHAP_R",      "InitiatorName", "TargetName", "SessionType", "TargetPortalGroupTag",
         "TargetAlias", "TargetAddress",
     };
 
@@ -120,9 +120,8 @@ static int take_pairs(struct tgt_conn *c, struct text_writer *w)
         if (strcmp(pair.key, "SendTargets") == 0) {
             lists++;
             send_targets(c, pair.value, w);
-        } else if (misplaced(pair.key) ||
-                   (strcmp(pair.key, "InitiatorAlias") != 0 &&
-                    keys_receive(&text->keys, &pair, w, &err) != 0)) {
+        } else if (misplaced(pair.key) || (strcmp(pair.key, "InitiatorAlias") != 0 &&
+                                           keys_receive(&text->keys, &pair, w, &err) != 0)) {
             return -1;
         }
     }

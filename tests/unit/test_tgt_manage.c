@@ -29,8 +29,7 @@ static void abort_task(struct rig *r, uint32_t itt, const struct iscsi_scsi_comm
     rig_put_tmf(r, 0, &tmf);
 }
 
-#define R2T_ONLY                                                                                   \
-    "InitialR2T=Yes\0ImmediateData=No\0MaxBurstLength=4096\0FirstBurstLength=4096\0"
+#define R2T_ONLY "InitialR2T=Yes\0ImmediateData=No\0MaxBurstLength=4096\0FirstBurstLength=4096\0"
 
 /* [T-TMF-01] */
 static void an_aborted_task_sends_nothing_after_the_answer(struct rig *r)
@@ -45,7 +44,7 @@ static void an_aborted_task_sends_nothing_after_the_answer(struct rig *r)
     rig_put_command(r, 0, &write, NULL, 0);
     rig_expect(r, 0, ISCSI_R2T, &pdu);
     iscsi_r2t_unpack(pdu.bhs, &r2t);
-    abort_task(r, 50, &write); /* while it waits for its data */
+    abort_task(r, 50, &write);                           /* while it waits for its data */
     rig_put_data(r, 0, 1, r2t.ttt, 0, data, 2048 + 512); /* and these are on their way already */
     expect_tmf(r, 0, 50, ISCSI_TMF_COMPLETE);
     rig_expect_nothing(r, 0);
