@@ -173,6 +173,7 @@ void tgt_logout_run(struct tgt_slot *slot)
 
     if (slot->reason == ISCSI_LOGOUT_SESSION) {
         c->logout = slot;
+        s->logged_out = true;
         for (struct tgt_conn *other = s->conns; other; other = other->next_in_session)
             if (other != c)
                 tgt_conn_fail(other, TGT_CLOSE_LOGGED_OUT, "the session is logged out");
@@ -224,7 +225,7 @@ void tgt_out_logout(struct tgt_slot *slot, struct iscsi_tx_pdu *out)
     if (c->logout != slot)
         return;
     c->logout = NULL;
-    if (slot->reason == ISCSI_LOGOUT_SESSION || s->conn_count == 1)
+    if (s->conn_count == 1)
         s->logged_out = true;
     tgt_conn_finish(c, TGT_CLOSE_LOGGED_OUT, "logged out");
 }

@@ -164,9 +164,9 @@ static void a_window_that_opens_with_nothing_to_say_is_told_by_nop_in(struct rig
 
         rig_put_command(r, 1, &ready, NULL, 0);
     }
-    rig_put_nop(r, 0, 5, true, NULL, 0); /* tells that it is closed */
+    rig_put_nop(r, 0, 50, true, NULL, 0); /* tells that it is closed */
     rig_pump(r);
-    rig_put_nop(r, 0, 6, true, NULL, 0);
+    rig_put_nop(r, 0, 51, true, NULL, 0);
     rig_expect(r, 0, ISCSI_NOP_IN, &pdu);
     rig_expect(r, 0, ISCSI_NOP_IN, &pdu);
     assert_int_equal(load_be32(pdu.bhs + 28), 116);

@@ -60,11 +60,11 @@ struct rig {
     unsigned target_count;
 
     /* the owner */
-    bool manual;       /* commands only queue in tasks[]; else the logical unit answers */
-    bool no_receive;   /* manual: do not give memory for data-out from inside command() */
-    bool no_hold;      /* ops.hold() fails */
-    bool hang;         /* aborted tasks are not ended */
-    bool manual_tmf;   /* tmf[] is for the test to answer; else they succeed */
+    bool manual;     /* commands only queue in tasks[]; else the logical unit answers */
+    bool no_receive; /* manual: do not give memory for data-out from inside command() */
+    bool no_hold;    /* ops.hold() fails */
+    bool hang;       /* aborted tasks are not ended */
+    bool manual_tmf; /* tmf[] is for the test to answer; else they succeed */
     struct tgt_task *tasks[RIG_TASKS]; /* with the owner, NULL: free */
     struct tgt_tmf *tmfs[RIG_TASKS];
     unsigned commands, datas, aborts, released, tmf_count;
@@ -87,11 +87,17 @@ struct rig_case {
 void rig_run(void **state);
 #define RIG(f)                                                                                     \
     {                                                                                              \
-        #f, rig_run, NULL, NULL, &(struct rig_case){(f), NULL}                                     \
+#f, rig_run, NULL, NULL, &(struct rig_case)                                                \
+        {                                                                                          \
+            (f), NULL                                                                              \
+        }                                                                                          \
     }
 #define RIG_WITH(f, o)                                                                             \
     {                                                                                              \
-        #f, rig_run, NULL, NULL, &(struct rig_case){(f), (o)}                                      \
+#f, rig_run, NULL, NULL, &(struct rig_case)                                                \
+        {                                                                                          \
+            (f), (o)                                                                               \
+        }                                                                                          \
     }
 
 void rig_open(struct rig *r, enum wire_mode mode, uint64_t seed);
