@@ -2,6 +2,7 @@
 /* READ, WRITE, VERIFY and their relatives. */
 #include "scsi/lu_int.h"
 
+#include <errno.h>
 #include <string.h>
 
 enum {
