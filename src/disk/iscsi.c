@@ -128,6 +128,12 @@ void iscsi_link_opts(const struct lp_iscsi_opts *o, const struct iscsi_url *url,
         l->ping_idle_ns = o->ping_s * second;
 }
 
+int iscsi_fresh_isid(uint8_t isid[6], struct lp_error *err)
+{
+    isid[0] = 0x80;
+    return random_bytes(isid + 1, 5, err);
+}
+
 static int open_path(struct iscsi_queue *q, struct iscsi_path *path, unsigned depth,
                      struct lp_error *err)
 {

@@ -6,6 +6,7 @@
 #include <lunpath/iscsi.h>
 
 #include "disk/disk_int.h"
+#include "disk/iscsi_links.h"
 #include "initiator/link.h"
 #include "initiator/lun.h"
 #include "initiator/url.h"
@@ -62,9 +63,5 @@ struct link *iscsi_queue_link(struct iscsi_queue *q);
 /* Makes commands of slot->req until iscsi_slot_end(). */
 void iscsi_request_begin(struct iscsi_slot *slot);
 void iscsi_slot_end(struct iscsi_slot *slot, int status);
-
-/* The options of a link as a disk's user gave them. Strings are referred to. */
-void iscsi_link_opts(const struct lp_iscsi_opts *o, const struct iscsi_url *url,
-                     struct link_opts *l);
 
 #endif
