@@ -10,6 +10,7 @@ struct poll_engine {
     struct pollfd *fds;
     unsigned *slots;
     unsigned room;
+    unsigned first; /* slot to begin with: behind the last one that was told */
 };
 
 static void *poll_open(struct lp_error *err)
@@ -52,11 +53,27 @@ static int grow(struct poll_engine *e, unsigned room)
 
 static int poll_timeout(uint64_t ns)
 {
-    uint64_t ms = ns == NET_NEVER ? UINT64_MAX : (ns + 999999) / 1000000;
+    uint64_t ms = ns / 1000000 + (ns % 1000000 != 0);
 
     if (ns == NET_NEVER)
         return -1;
     return ms > INT_MAX ? INT_MAX : (int)ms;
+}
+
+/* poll() is told all again each time. */
+static void poll_arm(void *engine, struct net_reactor *r)
+{
+    (void)engine;
+    for (unsigned i = 0; i < r->changed_count; i++)
+        r->slots[r->changed[i]].changed = false;
+    r->changed_count = 0;
+}
+
+static void poll_forget(void *engine, struct net_reactor *r, unsigned slot)
+{
+    (void)engine;
+    (void)r;
+    (void)slot;
 }
 
 static int poll_wait(void *engine, struct net_reactor *r, uint64_t timeout_ns,
@@ -66,15 +83,16 @@ static int poll_wait(void *engine, struct net_reactor *r, uint64_t timeout_ns,
     unsigned n = 0;
     int count = 0, ready;
 
-    for (unsigned i = 0; i < r->changed_count; i++)
-        r->slots[r->changed[i]].changed = false;
-    r->changed_count = 0;
+    poll_arm(engine, r);
     grow(e, r->slot_count);
     for (unsigned i = 0; i < r->slot_count && n < e->room; i++) {
-        if (!r->slots[i].watch || r->slots[i].watch->events == 0)
+        unsigned slot = (e->first + i) % r->slot_count;
+        const struct net_watch *watch = r->slots[slot].watch;
+
+        if (!watch || watch->events == 0)
             continue;
-        e->fds[n] = (struct pollfd){r->slots[i].watch->fd, (short)r->slots[i].watch->events, 0};
-        e->slots[n++] = i;
+        e->fds[n] = (struct pollfd){watch->fd, (short)watch->events, 0};
+        e->slots[n++] = slot;
     }
     r->stats.waits++;
     ready = poll(e->fds, n, poll_timeout(timeout_ns));
@@ -83,6 +101,7 @@ static int poll_wait(void *engine, struct net_reactor *r, uint64_t timeout_ns,
             continue;
         events[count++] =
             (struct net_event){e->slots[i], r->slots[e->slots[i]].generation, e->fds[i].revents};
+        e->first = e->slots[i] + 1;
     }
     return count;
 }
@@ -93,4 +112,5 @@ static int poll_fd(void *engine)
     return -1;
 }
 
-const struct net_engine net_engine_poll = {"poll", poll_open, poll_close, poll_wait, poll_fd};
+const struct net_engine net_engine_poll = {"poll",      poll_open, poll_close, poll_arm,
+                                           poll_forget, poll_wait, poll_fd};

@@ -74,7 +74,16 @@ static uint64_t name_of(unsigned slot, uint32_t generation)
     return (uint64_t)generation << 32 | slot;
 }
 
-/* Tells the kernel what has changed since the last wait. */
+static void disarm(struct uring_engine *e, struct net_reactor *r, unsigned index)
+{
+    struct io_uring_sqe *sqe = entry(e, r);
+
+    io_uring_prep_poll_remove(sqe, name_of(index, r->slots[index].generation));
+    io_uring_sqe_set_data64(sqe, NOBODY);
+    r->slots[index].armed = 0;
+}
+
+/* Writes into the ring what has changed since the last wait. */
 static void arm(struct uring_engine *e, struct net_reactor *r)
 {
     for (unsigned i = 0; i < r->changed_count; i++) {
@@ -84,15 +93,11 @@ static void arm(struct uring_engine *e, struct net_reactor *r)
         struct io_uring_sqe *sqe;
 
         slot->changed = false;
-        if (slot->armed == events && slot->watch)
+        if (slot->armed == events)
             continue;
         if (slot->armed) {
-            sqe = entry(e, r);
-            /* The generation has gone on if the watch was stopped; the poll has the old one. */
-            io_uring_prep_poll_remove(sqe, name_of(index, slot->generation - !slot->watch));
-            io_uring_sqe_set_data64(sqe, NOBODY);
-            slot->armed = 0;
-            slot->generation += slot->watch != NULL;
+            disarm(e, r, index);
+            slot->generation++; /* the removed poll may have fired already: its event is stale */
         }
         if (events) {
             sqe = entry(e, r);
@@ -102,6 +107,30 @@ static void arm(struct uring_engine *e, struct net_reactor *r)
         }
     }
     r->changed_count = 0;
+}
+
+static void uring_arm(void *engine, struct net_reactor *r)
+{
+    struct uring_engine *e = engine;
+
+    arm(e, r);
+    if (io_uring_sq_ready(&e->ring) == 0)
+        return;
+    r->stats.waits++;
+    io_uring_submit(&e->ring);
+}
+
+/* An armed poll holds the file: without this a closed listener would keep its port, and a closed
+ * connection would not say good-bye, until the next wait. */
+static void uring_forget(void *engine, struct net_reactor *r, unsigned slot)
+{
+    struct uring_engine *e = engine;
+
+    if (r->slots[slot].armed == 0)
+        return;
+    disarm(e, r, slot);
+    r->stats.waits++;
+    io_uring_submit(&e->ring);
 }
 
 static void sleep_for(struct uring_engine *e, struct net_reactor *r, uint64_t timeout_ns)
@@ -126,6 +155,9 @@ static int collect(struct uring_engine *e, struct net_reactor *r, struct net_eve
     struct io_uring_cqe *cqe;
     int count = 0;
 
+    /* Then looking into the ring is a system call, made by the library. */
+    if (IO_URING_READ_ONCE(*e->ring.sq.kflags) & (IORING_SQ_TASKRUN | IORING_SQ_CQ_OVERFLOW))
+        r->stats.waits++;
     while (count < max && io_uring_peek_cqe(&e->ring, &cqe) == 0) {
         uint64_t name = io_uring_cqe_get_data64(cqe);
         unsigned index = (uint32_t)name;
@@ -154,10 +186,11 @@ static int uring_wait(void *engine, struct net_reactor *r, uint64_t timeout_ns,
     int count;
 
     arm(e, r);
-    /* What is there already needs no system call, unless there is something to tell. */
+    /* What is there already needs no system call, unless there is something to tell; nor does the
+     * answer that nothing is there, so that spinning is cheap. */
     if (io_uring_sq_ready(&e->ring) == 0) {
         count = collect(e, r, events, max);
-        if (count > 0)
+        if (count > 0 || timeout_ns == 0)
             return count;
     }
     sleep_for(e, r, timeout_ns);
@@ -169,6 +202,7 @@ static int uring_fd(void *engine)
     return ((struct uring_engine *)engine)->ring.ring_fd;
 }
 
-static const struct net_engine uring = {"uring", uring_open, uring_close, uring_wait, uring_fd};
+static const struct net_engine uring = {"uring",      uring_open, uring_close, uring_arm,
+                                        uring_forget, uring_wait, uring_fd};
 
 const struct net_engine *const net_engines[] = {&uring, &net_engine_poll, NULL};

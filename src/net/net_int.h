@@ -23,7 +23,7 @@ struct net_slot {
     struct net_watch *watch; /* NULL: free */
     uint32_t generation;
     int armed;    /* engine's: events that the kernel was asked for */
-    bool changed; /* in reactor->changed */
+    bool changed; /* in reactor->changed: the engine has to look at it */
 };
 
 struct net_engine {
@@ -31,8 +31,13 @@ struct net_engine {
     /* NULL: it does not work here. */
     void *(*open)(struct lp_error *err);
     void (*close)(void *engine);
-    /* Looks at the slots in reactor->changed (and takes them off), waits, fills events. Returns how
-     * many. */
+    /* Passes on to the kernel what to watch: the slots in reactor->changed, which it empties.
+     * wait() does it by itself; this is for reactors that somebody else waits on. */
+    void (*arm)(void *engine, struct net_reactor *r);
+    /* Takes a slot's watch back from the kernel before it returns, so that a close() that follows
+     * closes for good. */
+    void (*forget)(void *engine, struct net_reactor *r, unsigned slot);
+    /* Arms, waits, fills events. Returns how many. */
     int (*wait)(void *engine, struct net_reactor *r, uint64_t timeout_ns, struct net_event *events,
                 int max);
     int (*fd)(void *engine);
@@ -61,7 +66,9 @@ struct net_reactor {
     struct net_timer **timers; /* a heap by time; timer->index is its place + 1 */
     unsigned timer_count, timer_room;
 
-    struct net_stream *senders; /* want to send */
+    struct net_stream *senders;     /* want to send */
+    struct net_stream *next_sender; /* where the flush that is going on continues */
+    bool flushing;
     struct net_stream *ended;   /* closed is to be told */
     struct net_lookup *lookups; /* going on in threads */
 
@@ -80,6 +87,9 @@ enum { NET_ADDRESS_MAX = 80 }; /* [v6%scope]:port */
 void net_address_text(const struct sockaddr *address, socklen_t length, char text[NET_ADDRESS_MAX]);
 
 /* ---- streams ---- */
+
+/* Buffer sizes: TCP needs them before it connects or listens, to choose its window scale. */
+void net_tcp_buffers(int fd, const struct net_tcp_opts *opts);
 
 /* Takes over a connected, prepared fd. NULL: out of memory, and the fd is closed. */
 struct net_stream *net_stream_new(struct net_reactor *r, int fd, const struct net_tcp_opts *opts);

@@ -63,7 +63,8 @@ static int open_engine(struct net_reactor *r, const char *name, struct lp_error 
     }
     if (!known)
         return lp_error_set(err, LP_ERROR_USAGE, 0,
-                            "there is no network engine \"%s\" in this build", name);
+                            "there is no network engine \"%.40s\" in this build; choose %s%s", name,
+                            net_engines[0]->name, net_engines[1] ? " or poll" : "");
     return -1;
 }
 
@@ -198,6 +199,8 @@ void net_timer_cancel(struct net_reactor *r, struct net_timer *timer)
 
 uint64_t net_deadline(const struct net_reactor *r)
 {
+    if (r->ended || r->senders)
+        return r->now;
     return r->timer_count ? r->timers[0]->at : NET_NEVER;
 }
 
@@ -246,12 +249,11 @@ static int grow_slots(struct net_reactor *r)
     return 0;
 }
 
-/* A free slot; its old events must be off the kernel's books, so it is not one that is armed. */
 static unsigned free_slot(const struct net_reactor *r)
 {
     unsigned i = 0;
 
-    while (i < r->slot_count && (r->slots[i].watch || r->slots[i].armed))
+    while (i < r->slot_count && r->slots[i].watch)
         i++;
     return i;
 }
@@ -288,9 +290,9 @@ void net_watch_stop(struct net_reactor *r, struct net_watch *watch)
     if (!watch->on)
         return;
     watch->on = false;
+    r->engine->forget(r->state, r, watch->slot);
     r->slots[watch->slot].watch = NULL;
     r->slots[watch->slot].generation++;
-    changed(r, watch->slot);
 }
 
 static int dispatch(struct net_reactor *r, const struct net_event *events, int count)
@@ -319,8 +321,6 @@ static uint64_t sleep_time(const struct net_reactor *r, uint64_t timeout_ns)
 {
     uint64_t deadline = net_deadline(r);
 
-    if (r->ended)
-        return 0;
     if (deadline == NET_NEVER)
         return timeout_ns;
     deadline = deadline > r->now ? deadline - r->now : 0;
@@ -329,24 +329,27 @@ static uint64_t sleep_time(const struct net_reactor *r, uint64_t timeout_ns)
 
 static int wait_for_events(struct net_reactor *r, uint64_t timeout_ns, struct net_event *events)
 {
+    uint64_t spin_ns = r->spin_ns < timeout_ns ? r->spin_ns : timeout_ns;
     uint64_t begin;
     int count;
 
-    if (r->spin_ns == 0 || timeout_ns == 0)
+    if (spin_ns == 0)
         return r->engine->wait(r->state, r, timeout_ns, events, NET_EVENTS_MAX);
     begin = net_now_exact(r);
     do {
         count = r->engine->wait(r->state, r, 0, events, NET_EVENTS_MAX);
         if (count > 0)
             return count;
-    } while (net_now_exact(r) - begin < (r->spin_ns < timeout_ns ? r->spin_ns : timeout_ns));
-    timeout_ns -= r->spin_ns < timeout_ns ? r->spin_ns : timeout_ns;
+    } while (net_now_exact(r) - begin < spin_ns);
+    if (timeout_ns != NET_NEVER)
+        timeout_ns -= spin_ns;
     return timeout_ns ? r->engine->wait(r->state, r, timeout_ns, events, NET_EVENTS_MAX) : 0;
 }
 
 void net_flush(struct net_reactor *r)
 {
     net_stream_flush_all(r);
+    r->engine->arm(r->state, r);
 }
 
 int net_run_once(struct net_reactor *r, uint64_t timeout_ns)
@@ -354,7 +357,7 @@ int net_run_once(struct net_reactor *r, uint64_t timeout_ns)
     struct net_event events[NET_EVENTS_MAX];
     int called, count;
 
-    net_flush(r);
+    net_stream_flush_all(r);
     net_now_exact(r);
     count = wait_for_events(r, sleep_time(r, timeout_ns), events);
     net_now_exact(r);
@@ -362,6 +365,6 @@ int net_run_once(struct net_reactor *r, uint64_t timeout_ns)
     called += net_lookup_tell(r);
     called += run_timers(r);
     called += net_stream_tell_ended(r);
-    net_flush(r);
+    net_stream_flush_all(r);
     return called;
 }

@@ -10,6 +10,10 @@
 
 #include "net/net_int.h"
 
+#if !defined(MSG_NOSIGNAL)
+#define MSG_NOSIGNAL 0
+#endif
+
 enum {
     SEGMENTS = 64, /* of one system call */
     ROUNDS = 4,    /* reads or writes of one stream before the others have their turn */
@@ -23,7 +27,7 @@ struct net_stream {
     int fd;
     int busy;             /* callbacks that are running */
     bool dead;            /* closed by its user, freed when it is no longer busy */
-    bool write_failed;    /* nothing can be sent; what was received before is still read */
+    int write_error;      /* nothing can be sent; what was received before is still read */
     bool over;            /* ended; told is to come or has come */
     bool sending, ending; /* in the reactor's lists */
     struct net_stream *next_sender, *prev_sender, *next_ended;
@@ -58,6 +62,8 @@ static void sender_remove(struct net_stream *s)
         s->reactor->senders = s->next_sender;
     if (s->next_sender)
         s->next_sender->prev_sender = s->prev_sender;
+    if (s->reactor->next_sender == s)
+        s->reactor->next_sender = s->next_sender;
 }
 
 static void ended_remove(struct net_stream *s)
@@ -130,7 +136,8 @@ static bool read_once(struct net_stream *s)
 
     if (s->dead)
         return false;
-    if (count == 0) {
+    /* A read of no bytes would look like the end. */
+    if (total(iov, count) == 0) {
         want(s, POLLIN, false);
         return false;
     }
@@ -145,7 +152,7 @@ static bool read_once(struct net_stream *s)
         return false;
     }
     if (n == 0) {
-        end(s, 0);
+        end(s, s->write_error);
         return false;
     }
     s->reactor->stats.bytes_in += (uint64_t)n;
@@ -163,7 +170,7 @@ static bool write_once(struct net_stream *s)
 
     if (s->dead)
         return false;
-    if (count == 0) {
+    if (total(iov, count) == 0) {
         sender_remove(s);
         want(s, POLLOUT, false);
         return false;
@@ -175,7 +182,7 @@ static bool write_once(struct net_stream *s)
     } while (n < 0 && errno == EINTR);
     if (n < 0 && errno != EAGAIN && errno != EWOULDBLOCK && errno != ENOBUFS) {
         /* What the peer said before it went may still be there to be read. */
-        s->write_failed = true;
+        s->write_error = errno;
         sender_remove(s);
         want(s, POLLOUT, false);
         want(s, POLLIN, true);
@@ -204,23 +211,38 @@ static void leave(struct net_stream *s)
 static void write_some(struct net_stream *s)
 {
     s->busy++;
-    for (int i = 0; i < ROUNDS && !s->write_failed && !s->over && write_once(s); i++)
+    for (int i = 0; i < ROUNDS && !s->write_error && !s->over && write_once(s); i++)
         ;
     leave(s);
 }
 
 void net_stream_flush_all(struct net_reactor *r)
 {
-    /* One round: whoever has still more stays in the list, and the loop does not sleep long. */
-    struct net_stream *s = r->senders;
+    if (r->flushing)
+        return; /* asked for by one of the callbacks below */
+    r->flushing = true;
+    /* One round: whoever has still more stays in the list, and the loop does not sleep. */
+    r->next_sender = r->senders;
+    while (r->next_sender) {
+        struct net_stream *s = r->next_sender;
 
-    while (s) {
-        struct net_stream *next = s->next_sender;
-
+        /* Its callbacks may end any stream: sender_remove() keeps the place. */
+        r->next_sender = s->next_sender;
         write_some(s);
-        /* `next` may have been closed by a callback of s: begin anew then. */
-        s = next && next->sending ? next : NULL;
     }
+    r->flushing = false;
+}
+
+/* The connection is broken, and its user does not read just now and so would not find out. */
+static void broken(struct net_stream *s)
+{
+    int errnum = 0;
+    socklen_t length = sizeof(errnum);
+
+    getsockopt(s->fd, SOL_SOCKET, SO_ERROR, &errnum, &length);
+    if (errnum == 0)
+        errnum = s->write_error ? s->write_error : ECONNRESET;
+    end(s, errnum);
 }
 
 static void ready(struct net_watch *watch, int revents)
@@ -233,14 +255,8 @@ static void ready(struct net_watch *watch, int revents)
     if (revents & (POLLIN | POLLERR | POLLHUP))
         for (int i = 0; i < ROUNDS && !s->dead && read_once(s); i++)
             ;
-    if (!s->dead && !s->over && (revents & (POLLERR | POLLHUP)) && !(s->watch.events & POLLIN)) {
-        /* Nobody reads, so nobody would find out. */
-        int errnum = 0;
-        socklen_t length = sizeof(errnum);
-
-        getsockopt(s->fd, SOL_SOCKET, SO_ERROR, &errnum, &length);
-        end(s, errnum);
-    }
+    if (!s->dead && !s->over && (revents & (POLLERR | POLLHUP)) && !(s->watch.events & POLLIN))
+        broken(s);
     leave(s);
 }
 
@@ -252,14 +268,21 @@ static void set_option(int fd, int level, int name, int value)
     setsockopt(fd, level, name, &value, sizeof(value));
 }
 
-static void apply(int fd, const struct net_tcp_opts *o)
+void net_tcp_buffers(int fd, const struct net_tcp_opts *o)
 {
-    if (!o->nagle)
-        set_option(fd, IPPROTO_TCP, TCP_NODELAY, 1);
     if (o->send_buffer)
         set_option(fd, SOL_SOCKET, SO_SNDBUF, (int)o->send_buffer);
     if (o->recv_buffer)
         set_option(fd, SOL_SOCKET, SO_RCVBUF, (int)o->recv_buffer);
+}
+
+static void apply(int fd, const struct net_tcp_opts *o)
+{
+    if (!o->nagle)
+        set_option(fd, IPPROTO_TCP, TCP_NODELAY, 1);
+#if defined(SO_NOSIGPIPE)
+    set_option(fd, SOL_SOCKET, SO_NOSIGPIPE, 1); /* where MSG_NOSIGNAL is missing */
+#endif
     if (o->keepalive_idle_s == 0)
         return;
     set_option(fd, SOL_SOCKET, SO_KEEPALIVE, 1);
@@ -314,12 +337,13 @@ void net_stream_start(struct net_stream *s, const struct net_stream_ops *ops, vo
     s->ops = ops;
     s->user = user;
     want(s, POLLIN, true);
+    sender_add(s); /* it may have something already */
 }
 
 void net_stream_want_send(struct net_stream *s)
 {
     /* With POLLOUT on, the socket is full and the kernel will tell. */
-    if (!s->over && !s->write_failed && !(s->watch.events & POLLOUT))
+    if (s->ops && !s->over && !s->write_error && !(s->watch.events & POLLOUT))
         sender_add(s);
 }
 
