@@ -9,11 +9,13 @@
 int chap_credentials_check(const struct chap_credentials *c, const struct chap_credentials *other,
                            bool allow_short, const char *what, struct lp_error *err)
 {
-    if (!c->user || c->user[0] == '\0' || strlen(c->user) > CHAP_USER_MAX)
+    if (c->user &&
+        (c->user[0] == '\0' || strlen(c->user) > CHAP_USER_MAX || !text_printable(c->user)))
         return lp_error_set(err, LP_ERROR_USAGE, 0,
-                            "the user name for the CHAP %s must have 1 to %d characters", what,
-                            CHAP_USER_MAX);
-    if (c->secret_length == 0 || c->secret_length > CHAP_SECRET_MAX)
+                            "the user name for the CHAP %s must have 1 to %d characters, and no "
+                            "control characters",
+                            what, CHAP_USER_MAX);
+    if (!c->secret || c->secret_length == 0 || c->secret_length > CHAP_SECRET_MAX)
         return lp_error_set(err, LP_ERROR_USAGE, 0, "the CHAP %s must have 1 to %d bytes", what,
                             CHAP_SECRET_MAX);
     if (c->secret_length < CHAP_SECRET_MIN && !allow_short)
@@ -38,18 +40,42 @@ static enum hash_kind kind_of(const char *item)
                : (enum hash_kind)0;
 }
 
+static void list_add(char list[CHAP_LIST_MAX], enum hash_kind kind)
+{
+    size_t length = strlen(list);
+
+    snprintf(list + length, CHAP_LIST_MAX - length, "%s%d", length ? "," : "", (int)kind);
+}
+
 void chap_list(const char *wanted, char list[CHAP_LIST_MAX])
 {
-    size_t length = 0;
+    bool listed[HASH_SHA3_256 + 1] = {false};
+    enum hash_kind kind;
     char item[8];
 
     if (!wanted)
         wanted = "8,7,6,5";
     list[0] = '\0';
     while (text_list_next(&wanted, item, sizeof(item)))
-        if (kind_of(item) && length + 3 < CHAP_LIST_MAX)
-            length += (size_t)snprintf(list + length, CHAP_LIST_MAX - length, "%s%d",
-                                       length ? "," : "", (int)kind_of(item));
+        if ((kind = kind_of(item)) && !listed[kind]) {
+            listed[kind] = true;
+            list_add(list, kind);
+        }
+    if (!listed[HASH_MD5] && hash_size(HASH_MD5) > 0)
+        list_add(list, HASH_MD5);
+}
+
+int chap_secret_generate(int (*random)(void *user, void *bytes, size_t n), void *user,
+                         char secret[33])
+{
+    uint8_t bytes[16];
+    int result = random(user, bytes, sizeof(bytes));
+
+    secret[0] = '\0';
+    for (size_t i = 0; result == 0 && i < sizeof(bytes); i++)
+        snprintf(secret + 2 * i, 3, "%02x", bytes[i]);
+    bytes_wipe(bytes, sizeof(bytes));
+    return result;
 }
 
 enum hash_kind chap_pick(const char *theirs, const char *ours)
@@ -91,6 +117,8 @@ bool chap_verify(enum hash_kind kind, uint8_t identifier, const struct chap_cred
 
 void chap_outstanding_add(struct chap_outstanding *o, const uint8_t *challenge)
 {
+    for (unsigned i = 0; i < CHAP_OUTSTANDING_MAX && o->used[o->next]; i++)
+        o->next = (o->next + 1) % CHAP_OUTSTANDING_MAX;
     memcpy(o->challenge[o->next], challenge, CHAP_CHALLENGE_SIZE);
     o->used[o->next] = true;
     o->next = (o->next + 1) % CHAP_OUTSTANDING_MAX;

@@ -30,13 +30,20 @@ struct chap_credentials {
     size_t secret_length;
 };
 
-/* Empty, too long, equal to the other direction's, or under 96 bits unless allow_short: -1 and a
- * sentence. what: "secret of the initiator" and the like. other may be NULL. */
+/* user NULL: whoever it is; else 1 to CHAP_USER_MAX printable bytes. Secret empty, too long, equal
+ * to the other direction's, or under 96 bits unless allow_short: -1 and a sentence. what: "secret
+ * of the initiator" and the like. other may be NULL. */
 int chap_credentials_check(const struct chap_credentials *c, const struct chap_credentials *other,
                            bool allow_short, const char *what, struct lp_error *err);
 
-/* The algorithms of `wanted` (a CHAP_A list; NULL: "8,7,6,5") that this build has, as a list.
- * Empty: none, CHAP cannot be done. */
+/* A new secret: 32 hex digits, which are 128 random bits (9.2.1). */
+int chap_secret_generate(int (*random)(void *user, void *bytes, size_t n), void *user,
+                         char secret[33]);
+
+/* The algorithms of `wanted` (a CHAP_A list; NULL: "8,7,6,5") that this build has, as a list. MD5
+ * is always in it (12.1.3), last if it was not wanted. Empty: the build has none, CHAP cannot be
+ * done.
+ */
 void chap_list(const char *wanted, char list[CHAP_LIST_MAX]);
 
 /* The first algorithm of the peer's list that is in ours; 0: none. */

@@ -6,117 +6,28 @@
 #include <stdio.h>
 #include <string.h>
 
-enum key_type {
-    NUMBER,
-    BOOLEAN,
-    DIGEST,
-    REPORTING,
-    DECLARED_NUMBER,
-    IGNORED,
-    MARKER,
-    MARKER_INTERVAL
-};
-enum key_result { MINIMUM, MAXIMUM, AND, OR, FIRST_COMMON, DECLARATION };
-enum key_use { LEADING, LOGIN, ALWAYS };
+#include "iscsi/keys_int.h"
 
-enum {
-    NORMAL_ONLY = 1, /* Irrelevant in a discovery session */
-    NEWER = 2,       /* not in RFC 3720: NotUnderstood is a fair answer */
-};
+enum { LIST_ITEM = 32, SHOWN = 60 /* characters of a peer's value in a sentence */ };
 
-struct key {
-    const char *name;
-    enum key_type type;
-    enum key_result result;
-    enum key_use use;
-    unsigned flags;
-    uint32_t min, max, standard; /* standard: the default */
-    uint16_t field, width;       /* in struct iscsi_params */
-};
+static uint64_t bit(enum iscsi_key key)
+{
+    return (uint64_t)1 << key;
+}
 
-#define FIELD(member)                                                                              \
-    offsetof(struct iscsi_params, member), sizeof(((struct iscsi_params *)0)->member)
-
-enum { SEGMENT_MIN = 512, WIDE = ISCSI_SEGMENT_MAX };
-
-/* conformance.md 1.1 as data. */
-static const struct key table[] = {
-    {"HeaderDigest", DIGEST, FIRST_COMMON, LOGIN, 0, 0, 1, 0, FIELD(header_digest)},
-    {"DataDigest", DIGEST, FIRST_COMMON, LOGIN, 0, 0, 1, 0, FIELD(data_digest)},
-    {"MaxConnections", NUMBER, MINIMUM, LEADING, NORMAL_ONLY, 1, 65535, 1, FIELD(max_connections)},
-    {"InitialR2T", BOOLEAN, OR, LEADING, NORMAL_ONLY, 0, 1, 1, FIELD(initial_r2t)},
-    {"ImmediateData", BOOLEAN, AND, LEADING, NORMAL_ONLY, 0, 1, 1, FIELD(immediate_data)},
-    {"MaxRecvDataSegmentLength", DECLARED_NUMBER, DECLARATION, ALWAYS, 0, SEGMENT_MIN, WIDE, 8192,
-     FIELD(mrdsl_out)},
-    {"MaxBurstLength", NUMBER, MINIMUM, LEADING, NORMAL_ONLY, SEGMENT_MIN, WIDE, 262144,
-     FIELD(max_burst_length)},
-    {"FirstBurstLength", NUMBER, MINIMUM, LEADING, NORMAL_ONLY, SEGMENT_MIN, WIDE, 65536,
-     FIELD(first_burst_length)},
-    {"DefaultTime2Wait", NUMBER, MAXIMUM, LEADING, 0, 0, 3600, 2, FIELD(default_time2wait)},
-    {"DefaultTime2Retain", NUMBER, MINIMUM, LEADING, 0, 0, 3600, 20, FIELD(default_time2retain)},
-    {"MaxOutstandingR2T", NUMBER, MINIMUM, LEADING, NORMAL_ONLY, 1, 65535, 1,
-     FIELD(max_outstanding_r2t)},
-    {"DataPDUInOrder", BOOLEAN, OR, LEADING, NORMAL_ONLY, 0, 1, 1, FIELD(data_pdu_in_order)},
-    {"DataSequenceInOrder", BOOLEAN, OR, LEADING, NORMAL_ONLY, 0, 1, 1,
-     FIELD(data_sequence_in_order)},
-    {"ErrorRecoveryLevel", NUMBER, MINIMUM, LEADING, 0, 0, 2, 0, FIELD(error_recovery_level)},
-    {"TaskReporting", REPORTING, FIRST_COMMON, LEADING, NORMAL_ONLY | NEWER, 0, 2, 0,
-     FIELD(task_reporting)},
-    {"iSCSIProtocolLevel", NUMBER, MINIMUM, LEADING, NORMAL_ONLY | NEWER, 0, 31, 1,
-     FIELD(protocol_level)},
-    {"X#NodeArchitecture", IGNORED, DECLARATION, LEADING, NEWER, 0, 0, 0, 0, 0},
-    {"OFMarker", MARKER, AND, LOGIN, 0, 0, 1, 0, 0, 0},
-    {"IFMarker", MARKER, AND, LOGIN, 0, 0, 1, 0, 0, 0},
-    {"OFMarkInt", MARKER_INTERVAL, MINIMUM, LOGIN, 0, 0, 0, 0, 0, 0},
-    {"IFMarkInt", MARKER_INTERVAL, MINIMUM, LOGIN, 0, 0, 0, 0, 0, 0},
-};
-
-enum { ROWS = sizeof(table) / sizeof(*table), LIST_ITEM = 32 };
-
-static const char *const reporting[] = {"RFC3720", "ResponseFence", "FastAbort"};
-
-int keys_fail(struct keys_error *err, uint16_t status, const char *fmt, ...)
+int keys_fail(struct keys_error *err, uint16_t status, const char *key, const char *fmt, ...)
 {
     va_list args;
 
     err->status = status;
+    snprintf(err->key, sizeof(err->key), "%s", key);
     va_start(args, fmt);
     vsnprintf(err->sentence, sizeof(err->sentence), fmt, args);
     va_end(args);
     return -1;
 }
 
-/* ---- fields ---- */
-
-static uint32_t get(const struct key *key, const struct iscsi_params *params)
-{
-    const unsigned char *at = (const unsigned char *)params + key->field;
-    uint32_t wide;
-
-    if (key->width == 1)
-        return *at;
-    memcpy(&wide, at, sizeof(wide));
-    return wide;
-}
-
-static void set(const struct key *key, struct iscsi_params *params, uint32_t value)
-{
-    unsigned char *at = (unsigned char *)params + key->field;
-
-    if (key->width == 1)
-        *at = (unsigned char)value;
-    else
-        memcpy(at, &value, sizeof(value));
-}
-
-void iscsi_params_default(struct iscsi_params *params)
-{
-    memset(params, 0, sizeof(*params));
-    for (unsigned i = 0; i < ROWS; i++)
-        if (table[i].width > 0)
-            set(&table[i], params, table[i].standard);
-    params->mrdsl_in = ISCSI_LOGIN_MRDSL;
-}
+/* ---- beginning ---- */
 
 void iscsi_wishes_default(struct iscsi_wishes *wishes)
 {
@@ -127,75 +38,34 @@ void iscsi_wishes_default(struct iscsi_wishes *wishes)
     wishes->params.first_burst_length = 256 << 10;
     wishes->params.initial_r2t = false;
     wishes->params.max_outstanding_r2t = 8;
-    wishes->params.default_time2wait = 2;
-    wishes->params.default_time2retain = 20;
     wishes->params.protocol_level = 2;
+    wishes->params.task_reporting = ISCSI_REPORT_RESPONSE_FENCE;
     wishes->header_digest = ISCSI_DIGEST_PREFER_NONE;
     wishes->data_digest = ISCSI_DIGEST_PREFER_NONE;
 }
 
-/* ---- what we say ---- */
-
-static const char *digest_offer(enum iscsi_digest_wish wish)
+/* An offer or answer outside of a key's range would be our own protocol error. */
+static void reconcile(struct iscsi_wishes *wishes)
 {
-    static const char *const offers[] = {"None", "None,CRC32C", "CRC32C,None", "CRC32C"};
+    struct iscsi_params *p = &wishes->params;
 
-    return offers[wish];
-}
+    for (unsigned i = 0; i < KEY_COUNT; i++) {
+        const struct key_row *row = keys_row((enum iscsi_key)i);
+        uint32_t value;
 
-static enum iscsi_digest_wish digest_wish(const struct keys *k, const struct key *key)
-{
-    return strcmp(key->name, "HeaderDigest") == 0 ? k->wishes.header_digest : k->wishes.data_digest;
-}
-
-static const char *reporting_offer(enum iscsi_task_reporting wish)
-{
-    return wish == ISCSI_REPORT_FAST_ABORT ? "FastAbort,ResponseFence,RFC3720"
-                                           : "ResponseFence,RFC3720";
-}
-
-/* A connection offers what belongs to its session only if it is the first one. */
-static bool offered_here(const struct keys *k, const struct key *key)
-{
-    if (key->type == DECLARED_NUMBER)
-        return true;
-    if (!k->initiator || key->type == IGNORED || key->type == MARKER ||
-        key->type == MARKER_INTERVAL || k->ffp)
-        return false;
-    if ((k->discovery && (key->flags & NORMAL_ONLY)) || (!k->leading && key->use == LEADING))
-        return false;
-    if (strcmp(key->name, "ErrorRecoveryLevel") == 0 && k->discovery)
-        return false;
-    /* Older targets have not heard of these: no need to bother them with a default. */
-    return !(key->flags & NEWER) || get(key, &k->wishes.params) != key->standard;
-}
-
-void keys_offer(struct keys *k, struct text_writer *w)
-{
-    for (unsigned i = 0; i < ROWS; i++) {
-        const struct key *key = &table[i];
-
-        if ((k->offered & 1u << i) || !offered_here(k, key))
+        if (row->width == 0 || i == KEY_MRDSL)
             continue;
-        k->offered |= 1u << i;
-        switch (key->type) {
-        case DIGEST:
-            text_put(w, key->name, digest_offer(digest_wish(k, key)));
-            break;
-        case REPORTING:
-            text_put(w, key->name, reporting_offer(k->wishes.params.task_reporting));
-            break;
-        case BOOLEAN:
-            text_put_boolean(w, key->name, get(key, &k->wishes.params));
-            break;
-        case DECLARED_NUMBER:
-            text_put_number(w, key->name, k->wishes.params.mrdsl_in);
-            k->result.mrdsl_in = k->wishes.params.mrdsl_in;
-            break;
-        default:
-            text_put_number(w, key->name, get(key, &k->wishes.params));
-        }
+        value = keys_get(row, p);
+        keys_set(row, p, value < row->min ? row->min : value > row->max ? row->max : value);
     }
+    if (p->mrdsl_in < keys_row(KEY_MRDSL)->min)
+        p->mrdsl_in = keys_row(KEY_MRDSL)->min;
+    if (p->mrdsl_in > keys_row(KEY_MRDSL)->max)
+        p->mrdsl_in = keys_row(KEY_MRDSL)->max;
+    if (p->first_burst_length > p->max_burst_length)
+        p->first_burst_length = p->max_burst_length;
+    if (p->error_recovery_level > 0 && p->data_sequence_in_order)
+        p->max_outstanding_r2t = 1;
 }
 
 void keys_begin(struct keys *k, bool initiator, bool discovery, const struct iscsi_wishes *wishes,
@@ -205,7 +75,9 @@ void keys_begin(struct keys *k, bool initiator, bool discovery, const struct isc
     k->initiator = initiator;
     k->discovery = discovery;
     k->leading = base == NULL;
+    k->stage = ISCSI_STAGE_SECURITY;
     k->wishes = *wishes;
+    reconcile(&k->wishes);
     iscsi_params_default(&k->result);
     if (base) {
         k->result = *base;
@@ -215,60 +87,178 @@ void keys_begin(struct keys *k, bool initiator, bool discovery, const struct isc
     k->result.discovery = discovery;
 }
 
-void keys_begin_text(struct keys *k, bool initiator, const struct iscsi_params *current)
+void keys_begin_text(struct keys *k, bool initiator, const struct iscsi_params *current,
+                     uint32_t mrdsl_in)
 {
     memset(k, 0, sizeof(*k));
     k->initiator = initiator;
     k->discovery = current->discovery;
-    k->ffp = true;
+    k->stage = ISCSI_STAGE_FULL_FEATURE;
     k->wishes.params = *current;
     k->result = *current;
+    if (mrdsl_in == 0) {
+        k->offered = bit(KEY_MRDSL);
+    } else {
+        k->wishes.params.mrdsl_in = mrdsl_in;
+        reconcile(&k->wishes);
+    }
 }
 
-/* ---- what the peer says ---- */
+/* ---- what we say first ---- */
+
+static const char *digest_list(const struct keys *k, enum iscsi_key key)
+{
+    static const char *const lists[] = {"None", "None,CRC32C", "CRC32C,None", "CRC32C"};
+
+    return lists[key == KEY_HEADER_DIGEST ? k->wishes.header_digest : k->wishes.data_digest];
+}
+
+static bool digest_required(const struct keys *k, enum iscsi_key key)
+{
+    return keys_row(key)->type == DIGEST && strcmp(digest_list(k, key), "CRC32C") == 0;
+}
+
+/* Offers contain at least the first two (13.23). */
+static const char *reporting_list(const struct keys *k)
+{
+    return k->wishes.params.task_reporting == ISCSI_REPORT_FAST_ABORT
+               ? "FastAbort,ResponseFence,RFC3720"
+               : "ResponseFence,RFC3720";
+}
+
+static bool offered_by_initiator(const struct keys *k, const struct key_row *row)
+{
+    if (row->type == TEXT || row->type == ARCHITECTURE || row->type == MARKER ||
+        row->type == MARKER_INTERVAL || k->stage == ISCSI_STAGE_FULL_FEATURE)
+        return false;
+    /* Some targets mind keys of normal sessions in a discovery session, relevant or not. */
+    if (row->use == LO && (k->discovery || !k->leading))
+        return false;
+    /* Older targets have not heard of these: no need to bother them with a default. */
+    return !(row->flags & NEWER) ||
+           (!k->wishes.plain && keys_get(row, &k->wishes.params) != row->standard);
+}
+
+static bool offered_here(const struct keys *k, enum iscsi_key key)
+{
+    if (k->offered & bit(key))
+        return false;
+    if (key == KEY_MRDSL)
+        return true;
+    if (k->received & bit(key))
+        return false;
+    return k->initiator ? offered_by_initiator(k, keys_row(key))
+                        : k->stage == ISCSI_STAGE_OPERATIONAL && digest_required(k, key);
+}
+
+static void offer(struct keys *k, enum iscsi_key key, struct text_writer *w)
+{
+    const struct key_row *row = keys_row(key);
+
+    k->offered |= bit(key);
+    if (key == KEY_MRDSL) {
+        k->result.mrdsl_in = k->wishes.params.mrdsl_in;
+        text_put_number(w, row->name, k->wishes.params.mrdsl_in);
+    } else if (row->type == DIGEST) {
+        text_put(w, row->name, digest_list(k, key));
+    } else if (row->type == REPORTING) {
+        text_put(w, row->name, reporting_list(k));
+    } else if (row->type == BOOLEAN) {
+        text_put_boolean(w, row->name, keys_get(row, &k->wishes.params));
+    } else {
+        text_put_number(w, row->name, keys_get(row, &k->wishes.params));
+    }
+}
+
+/* ---- answers to what the peer offers ---- */
+
+static uint32_t combine(const struct keys *k, enum iscsi_key key, uint32_t theirs)
+{
+    const struct key_row *row = keys_row(key);
+    uint32_t ours = keys_get(row, &k->wishes.params);
+
+    if (key == KEY_ERROR_RECOVERY_LEVEL && k->discovery)
+        ours = 0;
+    switch (row->result) {
+    case MAXIMUM:
+        return theirs > ours ? theirs : ours;
+    case AND:
+        return theirs && ours;
+    case OR:
+        return theirs || ours;
+    default:
+        return theirs < ours ? theirs : ours;
+    }
+}
+
+static void answer(struct keys *k, enum iscsi_key key, uint32_t value, struct text_writer *w)
+{
+    const struct key_row *row = keys_row(key);
+
+    keys_set(row, &k->result, value);
+    if (row->type == BOOLEAN)
+        text_put_boolean(w, row->name, value);
+    else
+        text_put_number(w, row->name, value);
+}
+
+/* The first burst is within the burst; recovery in order wants one R2T (13.14, 13.17): both are
+ * known when the turn is over. */
+static void answer_postponed(struct keys *k, enum iscsi_key key, struct text_writer *w)
+{
+    const struct iscsi_params *p = &k->result;
+    uint32_t value = combine(k, key, k->postponed_value[key == KEY_FIRST_BURST_LENGTH]);
+
+    if (key == KEY_FIRST_BURST_LENGTH && value > p->max_burst_length)
+        value = p->max_burst_length;
+    if (key == KEY_MAX_OUTSTANDING_R2T && p->error_recovery_level > 0 && p->data_sequence_in_order)
+        value = 1;
+    k->postponed &= ~bit(key);
+    answer(k, key, value, w);
+}
+
+void keys_offer(struct keys *k, struct text_writer *w)
+{
+    for (unsigned i = 0; i < KEY_COUNT; i++)
+        if (k->postponed & bit((enum iscsi_key)i))
+            answer_postponed(k, (enum iscsi_key)i, w);
+    for (unsigned i = 0; i < KEY_COUNT; i++)
+        if (offered_here(k, (enum iscsi_key)i))
+            offer(k, (enum iscsi_key)i, w);
+}
+
+bool keys_unanswered(const struct keys *k)
+{
+    return k->offered & ~k->received & ~bit(KEY_MRDSL);
+}
 
 static bool in_list(const char *list, const char *value)
 {
     char item[LIST_ITEM];
 
     while (text_list_next(&list, item, sizeof(item)))
-        if (strcmp(item, value) == 0)
+        if (item[0] && strcmp(item, value) == 0)
             return true;
     return false;
 }
 
-/* The number that stands for a value of the key. -1: it is none of its values. */
-static int value_of(const struct key *key, const char *text, uint32_t *value)
+static void answer_list(struct keys *k, enum iscsi_key key, const char *list, struct text_writer *w)
 {
-    uint64_t number;
-    bool yes;
+    const struct key_row *row = keys_row(key);
+    char item[LIST_ITEM];
+    uint32_t value;
 
-    switch (key->type) {
-    case NUMBER:
-    case DECLARED_NUMBER:
-        if (text_number(text, &number) < 0 || number < key->min || number > key->max)
-            return -1;
-        *value = (uint32_t)number;
-        return 0;
-    case BOOLEAN:
-    case MARKER:
-        if (text_boolean(text, &yes) < 0)
-            return -1;
-        *value = yes;
-        return 0;
-    case DIGEST:
-        *value = strcmp(text, "CRC32C") == 0;
-        return *value || strcmp(text, "None") == 0 ? 0 : -1;
-    case REPORTING:
-        for (uint32_t i = 0; i < 3; i++)
-            if (strcmp(text, reporting[i]) == 0) {
-                *value = i;
-                return 0;
-            }
-        return -1;
-    default:
-        return -1;
+    while (text_list_next(&list, item, sizeof(item))) {
+        if (keys_value(row, item, &value) < 0)
+            continue;
+        if (row->type == DIGEST ? in_list(digest_list(k, key), item)
+                                : value <= (uint32_t)k->wishes.params.task_reporting) {
+            keys_set(row, &k->result, value);
+            text_put(w, row->name, item);
+            return;
+        }
     }
+    text_put(w, row->name, "Reject");
 }
 
 static bool reserved_word(const char *value)
@@ -277,236 +267,235 @@ static bool reserved_word(const char *value)
            strcmp(value, "NotUnderstood") == 0;
 }
 
-/* The peer declined to negotiate: the default stays, unless we cannot live with it. */
-static int take_refusal(const struct keys *k, const struct key *key, const char *word,
+static int answer_offer(struct keys *k, enum iscsi_key key, const char *text, struct text_writer *w,
                         struct keys_error *err)
 {
-    if (strcmp(word, "NotUnderstood") == 0 && !(key->flags & NEWER))
-        return keys_fail(err, ISCSI_LOGIN_INITIATOR_ERROR,
-                         "the peer says that it does not understand the standard key %s",
-                         key->name);
-    if (key->type == DIGEST && digest_wish(k, key) == ISCSI_DIGEST_REQUIRE)
-        return keys_fail(err, ISCSI_LOGIN_INITIATOR_ERROR,
-                         "the peer refuses %s=CRC32C, which is required here; allow None, or "
-                         "switch digests on at the other side",
-                         key->name);
+    const struct key_row *row = keys_row(key);
+    uint32_t value = 0;
+
+    if (reserved_word(text) || (strcmp(text, "None") == 0 && row->result != FIRST_COMMON))
+        return keys_fail(err, ISCSI_LOGIN_INITIATOR_ERROR, row->name,
+                         "%s=%s is an answer, but nothing was asked", row->name, text);
+    if (k->discovery && (row->flags & NORMAL))
+        text_put(w, row->name, "Irrelevant");
+    else if (row->result == FIRST_COMMON)
+        answer_list(k, key, text, w);
+    else if (keys_value(row, text, &value) < 0)
+        text_put(w, row->name, "Reject"); /* the obsolete intervals too (13.25) */
+    else if (row->type == MARKER)
+        text_put_boolean(w, row->name, false);
+    else if (row->flags & LATE) {
+        k->postponed |= bit(key);
+        k->postponed_value[key == KEY_FIRST_BURST_LENGTH] = value;
+    } else
+        answer(k, key, combine(k, key, value), w);
     return 0;
 }
 
-static bool answer_fits(const struct keys *k, const struct key *key, uint32_t answer,
-                        const char *text)
-{
-    uint32_t offer = get(key, &k->wishes.params);
+/* ---- answers to what we offered ---- */
 
-    switch (key->result) {
-    case MINIMUM:
-        return answer <= offer;
-    case MAXIMUM:
-        return answer >= offer;
-    case AND:
-        return !answer || offer;
-    case OR:
-        return answer || !offer;
-    case FIRST_COMMON:
-        return in_list(key->type == DIGEST ? digest_offer(digest_wish(k, key))
-                                           : reporting_offer(k->wishes.params.task_reporting),
-                       text);
-    default:
-        return true;
-    }
+/* The peer declined: the default stays, unless we cannot live with it. */
+static int take_refusal(const struct keys *k, enum iscsi_key key, const char *word,
+                        struct keys_error *err)
+{
+    const char *name = keys_name(key);
+
+    if (strcmp(word, "NotUnderstood") == 0 && !(keys_row(key)->flags & NEWER))
+        return keys_fail(err, ISCSI_LOGIN_INITIATOR_ERROR, name,
+                         "the peer says that it does not understand %s, which every iSCSI node "
+                         "must; its software is faulty",
+                         name);
+    if (digest_required(k, key))
+        return keys_fail(err, ISCSI_LOGIN_INITIATOR_ERROR, name,
+                         "the peer refuses %s=CRC32C, which is required here; allow None, or "
+                         "switch digests on at the other side",
+                         name);
+    return 0;
 }
 
-/* The peer's answer to what we offered (B-23). */
-static int take_answer(struct keys *k, const struct key *key, const char *text,
-                       struct keys_error *err)
+static bool admissible(const struct keys *k, enum iscsi_key key, uint32_t value, const char *text)
 {
-    uint32_t answer;
+    const struct key_row *row = keys_row(key);
+    uint32_t ours = keys_get(row, &k->wishes.params);
+
+    switch (row->result) {
+    case MINIMUM:
+        return value <= ours;
+    case MAXIMUM:
+        return value >= ours;
+    case AND:
+        return !value || ours;
+    case OR:
+        return value || !ours;
+    case FIRST_COMMON:
+        return in_list(row->type == DIGEST ? digest_list(k, key) : reporting_list(k), text);
+    case DECLARED:
+        break;
+    }
+    return true;
+}
+
+/* [B-23] */
+static int take_answer(struct keys *k, enum iscsi_key key, const char *text, struct keys_error *err)
+{
+    const struct key_row *row = keys_row(key);
+    uint32_t value;
 
     if (reserved_word(text))
         return take_refusal(k, key, text, err);
-    if (value_of(key, text, &answer) < 0)
-        return keys_fail(err, ISCSI_LOGIN_INITIATOR_ERROR, "%s=%.60s is no value of that key",
-                         key->name, text);
-    if (!answer_fits(k, key, answer, text))
-        return keys_fail(err, ISCSI_LOGIN_INITIATOR_ERROR,
-                         "the answer %s=%.60s is outside of what was offered", key->name, text);
-    set(key, &k->result, answer);
+    if (keys_value(row, text, &value) < 0)
+        return keys_fail(err, ISCSI_LOGIN_INITIATOR_ERROR, row->name, "%s has no value \"%.*s\"",
+                         row->name, SHOWN, text);
+    if (!admissible(k, key, value, text))
+        return keys_fail(err, ISCSI_LOGIN_INITIATOR_ERROR, row->name,
+                         "the answer %s=%.*s is outside of what was offered", row->name, SHOWN,
+                         text);
+    keys_set(row, &k->result, value);
     return 0;
 }
 
-/* The first item of the peer's list that we agree to; NULL: none. */
-static const char *first_common(const struct keys *k, const struct key *key, const char *list,
-                                char item[LIST_ITEM])
+static int take_declaration(struct keys *k, enum iscsi_key key, const char *text,
+                            struct keys_error *err)
 {
+    const struct key_row *row = keys_row(key);
     uint32_t value;
 
-    while (text_list_next(&list, item, LIST_ITEM)) {
-        if (value_of(key, item, &value) < 0)
-            continue;
-        if (key->type == DIGEST && in_list(digest_offer(digest_wish(k, key)), item))
-            return item;
-        if (key->type == REPORTING && value <= (uint32_t)k->wishes.params.task_reporting)
-            return item;
-    }
-    return NULL;
+    if (row->type == ARCHITECTURE)
+        return 0;
+    if (strcmp(text, "NotUnderstood") == 0 && (k->offered & bit(key)))
+        return take_refusal(k, key, text, err);
+    if (keys_value(row, text, &value) < 0)
+        return keys_fail(err, ISCSI_LOGIN_INITIATOR_ERROR, row->name,
+                         "%s=%.*s is not a number from %" PRIu32 " to %" PRIu32, row->name, SHOWN,
+                         text, row->min, row->max);
+    keys_set(row, &k->result, value);
+    return 0;
 }
 
-static uint32_t combine(const struct keys *k, const struct key *key, uint32_t offer)
-{
-    uint32_t ours = get(key, &k->wishes.params);
+/* ---- what may come ---- */
 
-    switch (key->result) {
-    case MINIMUM:
-        return offer < ours ? offer : ours;
-    case MAXIMUM:
-        return offer > ours ? offer : ours;
-    case AND:
-        return offer && ours;
+/* TargetName is the one key whose use depends on the sender (13.4). */
+static enum key_use use_of(const struct keys *k, enum iscsi_key key)
+{
+    return key == KEY_TARGET_NAME && k->initiator ? FFPO : keys_row(key)->use;
+}
+
+static bool stage_fits(const struct keys *k, enum iscsi_key key)
+{
+    const struct key_row *row = keys_row(key);
+    enum key_use use = use_of(k, key);
+
+    switch (k->stage) {
+    case ISCSI_STAGE_SECURITY:
+        return use != FFPO && (row->flags & (SECURITY | ANY_STAGE));
+    case ISCSI_STAGE_OPERATIONAL:
+        return use != FFPO && !(row->flags & SECURITY);
     default:
-        return offer || ours;
+        return use == ALL || use == FFPO;
     }
 }
 
-/* Answers an offer of the peer. */
-static int answer_offer(struct keys *k, const struct key *key, const char *text,
-                        struct text_writer *w, struct keys_error *err)
+static bool repeatable(const struct keys *k, enum iscsi_key key)
 {
-    char item[LIST_ITEM];
-    uint32_t value = 0;
-    const char *choice;
-
-    if (reserved_word(text) || (strcmp(text, "None") == 0 && key->result != FIRST_COMMON))
-        return keys_fail(err, ISCSI_LOGIN_INITIATOR_ERROR, "%s=%s is no proposal", key->name, text);
-    if (k->discovery && (key->flags & NORMAL_ONLY)) {
-        text_put(w, key->name, "Irrelevant");
-        return 0;
-    }
-    if (key->result == FIRST_COMMON) {
-        choice = first_common(k, key, text, item);
-        if (choice && value_of(key, choice, &value) == 0)
-            set(key, &k->result, value);
-        text_put(w, key->name, choice ? choice : "Reject");
-        return 0;
-    }
-    if (key->type == MARKER_INTERVAL || value_of(key, text, &value) < 0) {
-        text_put(w, key->name, "Reject");
-        return 0;
-    }
-    if (key->type == MARKER) {
-        text_put_boolean(w, key->name, false);
-        return 0;
-    }
-    value = combine(k, key, value);
-    set(key, &k->result, value);
-    if (key->type == BOOLEAN)
-        text_put_boolean(w, key->name, value);
-    else
-        text_put_number(w, key->name, value);
-    return 0;
+    return (keys_row(key)->flags & REPEATABLE) || (key == KEY_TARGET_NAME && k->initiator);
 }
 
-static int take_declaration(struct keys *k, const struct key *key, const char *text,
-                            struct text_writer *w, struct keys_error *err)
-{
-    uint32_t value;
-
-    (void)w;
-    if (key->type == IGNORED)
-        return 0;
-    if (value_of(key, text, &value) < 0)
-        return keys_fail(err, ISCSI_LOGIN_INITIATOR_ERROR,
-                         "%s=%.60s is not a number from %" PRIu32 " to %" PRIu32, key->name, text,
-                         key->min, key->max);
-    set(key, &k->result, value);
-    return 0;
-}
-
-static const struct key *find(const char *name)
-{
-    for (unsigned i = 0; i < ROWS; i++)
-        if (strcmp(table[i].name, name) == 0)
-            return &table[i];
-    return NULL;
-}
-
-bool keys_standard(const char *name)
-{
-    return find(name) != NULL;
-}
-
-int keys_receive(struct keys *k, const struct text_pair *pair, struct text_writer *w,
+static int admit(struct keys *k, enum iscsi_key key, const struct text_pair *pair,
                  struct keys_error *err)
 {
-    const struct key *key = find(pair->key);
-    uint32_t bit;
+    static const char *const stages[] = {"the security stage of a login",
+                                         "the operational stage of a login", "",
+                                         "the full feature phase"};
+    const struct key_row *row = keys_row(key);
+    size_t longest = row->longest ? row->longest : ISCSI_VALUE_MAX;
 
+    if (pair->value_length > longest)
+        return keys_fail(err, ISCSI_LOGIN_INITIATOR_ERROR, row->name,
+                         "the value of %s is longer than %zu bytes", row->name, longest);
+    if (!(row->senders & (k->initiator ? FROM_TARGET : FROM_INITIATOR)))
+        return keys_fail(err, ISCSI_LOGIN_INITIATOR_ERROR, row->name, "%s is not for %s to send",
+                         row->name, k->initiator ? "a target" : "an initiator");
+    if (!stage_fits(k, key))
+        return keys_fail(err, ISCSI_LOGIN_INITIATOR_ERROR, row->name, "%s does not belong in %s",
+                         row->name, stages[k->stage]);
+    if ((k->received & bit(key)) && !repeatable(k, key))
+        return keys_fail(err, ISCSI_LOGIN_INITIATOR_ERROR, row->name, "%s came twice", row->name);
+    /* SessionType on further connections is common and harmless. */
+    if (row->use == LO && !k->leading && row->result != DECLARED)
+        return keys_fail(err, ISCSI_LOGIN_INITIATOR_ERROR, row->name,
+                         "%s belongs to the first login of a session", row->name);
+    k->received |= bit(key);
+    return 0;
+}
+
+static int receive_unknown(const struct text_pair *pair, struct text_writer *w,
+                           struct keys_error *err)
+{
     if (pair->value_length > ISCSI_VALUE_MAX)
-        return keys_fail(err, ISCSI_LOGIN_INITIATOR_ERROR,
+        return keys_fail(err, ISCSI_LOGIN_INITIATOR_ERROR, pair->key,
                          "the value of %s is longer than %d bytes", pair->key, ISCSI_VALUE_MAX);
-    if (!key) {
-        /* Their refusal of a key of ours that nobody knows is no offer. */
-        if (!reserved_word(pair->value))
-            text_put(w, pair->key, "NotUnderstood");
+    /* The refusal of a vendor key of ours is no offer. */
+    if (!reserved_word(pair->value))
+        text_put(w, pair->key, "NotUnderstood");
+    return 0;
+}
+
+int keys_receive(struct keys *k, const struct text_pair *pair, enum iscsi_key *key,
+                 struct text_writer *w, struct keys_error *err)
+{
+    *key = keys_find(pair->key);
+    if (*key == KEY_UNKNOWN)
+        return receive_unknown(pair, w, err);
+    /* Declarations out of place are common in targets, and change nothing here. */
+    if (k->initiator && k->stage != ISCSI_STAGE_FULL_FEATURE &&
+        (*key == KEY_TARGET_NAME || *key == KEY_INITIATOR_NAME || *key == KEY_SESSION_TYPE))
         return 0;
-    }
-    bit = 1u << (key - table);
-    if (k->received & bit)
-        return keys_fail(err, ISCSI_LOGIN_INITIATOR_ERROR, "the key %s came twice", key->name);
-    k->received |= bit;
-    if (key->result == DECLARATION)
-        return take_declaration(k, key, pair->value, w, err);
-    if (k->offered & bit)
-        return take_answer(k, key, pair->value, err);
-    if (k->ffp || (key->use == LEADING && !k->leading))
-        return keys_fail(err, ISCSI_LOGIN_INITIATOR_ERROR,
-                         k->ffp ? "the key %s cannot be changed in full feature phase"
-                                : "the key %s belongs to the first login of a session",
-                         key->name);
-    return answer_offer(k, key, pair->value, w, err);
+    if (admit(k, *key, pair, err) < 0)
+        return -1;
+    if (keys_row(*key)->type == TEXT)
+        return 1;
+    if (keys_row(*key)->result == DECLARED)
+        return take_declaration(k, *key, pair->value, err);
+    if (k->offered & bit(*key))
+        return take_answer(k, *key, pair->value, err);
+    return answer_offer(k, *key, pair->value, w, err);
 }
 
 /* ---- the end ---- */
 
-/* Silence means agreement where the result was decided by the offer alone (6.2.2). */
-static bool silence_agrees(const struct keys *k, const struct key *key)
+/* The offer decided the result by itself (6.2.2), or the peer has never heard of the key. */
+static bool silence_agrees(const struct keys *k, enum iscsi_key key)
 {
-    uint32_t offer = get(key, &k->wishes.params);
+    const struct key_row *row = keys_row(key);
+    uint32_t ours = keys_get(row, &k->wishes.params);
 
-    return key->type == BOOLEAN && ((key->result == AND && !offer) || (key->result == OR && offer));
+    return (row->flags & NEWER) ||
+           (row->type == BOOLEAN && ((row->result == AND && !ours) || (row->result == OR && ours)));
 }
 
 int keys_finish(struct keys *k, struct keys_error *err)
 {
     struct iscsi_params *p = &k->result;
 
-    for (unsigned i = 0; i < ROWS; i++) {
-        const struct key *key = &table[i];
+    for (unsigned i = 0; i < KEY_COUNT; i++) {
+        enum iscsi_key key = (enum iscsi_key)i;
+        const struct key_row *row = keys_row(key);
 
-        if (!(k->offered & 1u << i) || (k->received & 1u << i) || key->result == DECLARATION)
+        if (!(k->offered & bit(key)) || (k->received & bit(key)) || row->result == DECLARED)
             continue;
         if (!silence_agrees(k, key))
-            return keys_fail(err, ISCSI_LOGIN_INITIATOR_ERROR, "the peer did not answer the key %s",
-                             key->name);
-        set(key, p, get(key, &k->wishes.params));
+            return keys_fail(err, ISCSI_LOGIN_INITIATOR_ERROR, row->name,
+                             "the peer did not answer %s", row->name);
+        if (row->type == BOOLEAN)
+            keys_set(row, p, keys_get(row, &k->wishes.params));
     }
+    for (unsigned i = KEY_HEADER_DIGEST; i <= KEY_DATA_DIGEST; i++)
+        if (k->stage != ISCSI_STAGE_FULL_FEATURE && digest_required(k, (enum iscsi_key)i) &&
+            !keys_get(keys_row((enum iscsi_key)i), p))
+            return take_refusal(k, (enum iscsi_key)i, "", err);
     if (p->first_burst_length > p->max_burst_length)
         p->first_burst_length = p->max_burst_length;
     if (p->error_recovery_level > 0 && p->data_sequence_in_order)
         p->max_outstanding_r2t = 1;
     return 0;
-}
-
-bool keys_describe(unsigned index, char *line, size_t size)
-{
-    static const char *const results[] = {"minimum", "maximum",      "AND",
-                                          "OR",      "first common", "declared"};
-    static const char *const uses[] = {"leading login", "login", "login and full feature phase"};
-    const struct key *key;
-
-    if (index >= ROWS)
-        return false;
-    key = &table[index];
-    snprintf(line, size, "%s: %s, %s%s", key->name, results[key->result], uses[key->use],
-             key->flags & NORMAL_ONLY ? ", not in discovery" : "");
-    return true;
 }

@@ -1,395 +1,335 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The target's side of the login phase: stages, names, responses. Authentication is in
- * login_tgt_chap.c; see login.h. */
+/*
+ * The target's side of the login: requests, responses, stages. CHAP is in login_tgt_chap.c, who
+ * logs in to what in login_tgt_names.c.
+ */
+#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
-#include "iscsi/login.h"
-#include "iscsi/login_tgt_int.h"
+#include "iscsi/login_int.h"
 
 /* ---- responses ---- */
 
-static void pack_response(struct login_tgt *l, bool transit, bool more, uint16_t status)
+static void write_response(struct login_tgt *l, const struct iscsi_login_response *fields,
+                           const char *text, size_t n)
 {
-    struct iscsi_login_response r = {
-        .transit = transit,
-        .more = more,
-        .csg = l->request.csg,
-        .nsg = transit ? l->request.nsg : 0,
-        .data_segment_length = (uint32_t)l->piece_length,
-        .tsih = l->tsih,
-        .itt = l->request.itt,
-        .stat_sn = l->stat_sn,
-        .exp_cmd_sn = l->exp_cmd_sn,
-        .max_cmd_sn = l->max_cmd_sn,
-        .status = status,
-    };
+    struct iscsi_login_response pdu = *fields;
 
-    memcpy(r.isid, l->request.isid, sizeof(r.isid));
-    iscsi_login_response_pack(l->response_bhs, &r);
-    l->stat_sn++;
+    memcpy(pdu.isid, l->request.isid, sizeof(pdu.isid));
+    pdu.itt = l->request.itt;
+    pdu.stat_sn = l->stat_sn++;
+    pdu.exp_cmd_sn = l->exp_cmd_sn;
+    pdu.max_cmd_sn = l->max_cmd_sn;
+    pdu.data_segment_length = (uint32_t)n;
+    iscsi_login_response_pack(l->bhs, &pdu);
+    l->piece = text;
+    l->piece_length = n;
 }
 
-void login_tgt_response(const struct login_tgt *l, const uint8_t **bhs, const void **text,
-                        size_t *length)
+static enum login_result write_failure(struct login_tgt *l, uint16_t status)
 {
-    *bhs = l->response_bhs;
-    *text = l->out.bytes + l->piece_at;
-    *length = l->piece_length;
-}
-
-static void next_piece(struct login_tgt *l)
-{
-    const void *piece;
-
-    l->piece_at = l->out.sent;
-    l->piece_length = login_text_piece(&l->out, &piece);
-    l->out.sent += l->piece_length;
-}
-
-/* A refusal says nothing but its status, and where to go if it is a redirection. */
-enum login_result login_tgt_fail(struct login_tgt *l, uint16_t status, const char *sentence)
-{
+    const struct iscsi_login_response pdu = {.tsih = l->request.tsih, .status = status};
     struct text_writer w;
 
     l->status = status;
-    snprintf(l->sentence, sizeof(l->sentence), "%s", sentence);
-    login_text_begin(&l->out, &w);
+    l->ended = true;
+    text_writer_init(&w, l->out, sizeof(l->out));
     if (status >> 8 == 1 && l->policy.address)
         text_put(&w, "TargetAddress", l->policy.address);
-    login_text_end(&l->out, &w);
-    next_piece(l);
-    pack_response(l, false, false, status);
+    write_response(l, &pdu, l->out, w.length);
     return LOGIN_FAILED;
 }
 
-enum login_result login_tgt_refuse(struct login_tgt *l, uint16_t status)
+enum login_result login_tgt_fail(struct login_tgt *l, uint16_t status, const char *fmt, ...)
 {
-    return login_tgt_fail(l, status, login_status_sentence(status, true, false));
+    va_list args;
+
+    va_start(args, fmt);
+    vsnprintf(l->sentence, sizeof(l->sentence), fmt, args);
+    va_end(args);
+    return write_failure(l, status);
 }
 
-enum login_result login_tgt_unexpected(struct login_tgt *l, const uint8_t bhs[ISCSI_BHS_SIZE])
+static enum login_result close_now(struct login_tgt *l, const char *sentence)
 {
-    struct iscsi_bhs h;
-    char name[32];
-
-    iscsi_bhs_unpack(bhs, &h);
-    if (!l->begun) {
-        snprintf(l->sentence, sizeof(l->sentence), "the first PDU was %s and no Login Request",
-                 iscsi_opcode_name(h.opcode, name));
-        return LOGIN_CLOSE;
-    }
-    l->request.itt = h.itt;
-    snprintf(l->sentence, sizeof(l->sentence), "%s came during the login",
-             iscsi_opcode_name(h.opcode, name));
-    return login_tgt_fail(l, ISCSI_LOGIN_INVALID_DURING_LOGIN, l->sentence);
+    snprintf(l->sentence, sizeof(l->sentence), "%s", sentence);
+    l->ended = true;
+    return LOGIN_CLOSE;
 }
 
-/* ---- beginning ---- */
-
-void login_tgt_start(struct login_tgt *l, const struct login_tgt_opts *opts)
+void login_tgt_response(const struct login_tgt *l, const uint8_t **bhs, const uint8_t **text,
+                        size_t *n)
 {
-    memset(l, 0, sizeof(*l));
-    l->opts = opts;
-    l->stat_sn = opts->stat_sn;
+    *bhs = l->bhs;
+    *text = (const uint8_t *)l->piece;
+    *n = l->piece_length;
 }
 
-void login_tgt_end(struct login_tgt *l)
+/* ---- the end of a stage ---- */
+
+/* The session begins with this response (6.3.5, 11.13.3). */
+static enum login_result begin_session(struct login_tgt *l)
 {
-    if (l->opts && l->opts->outstanding && l->challenged)
-        chap_outstanding_remove(l->opts->outstanding, l->challenge);
-    bytes_wipe(l, sizeof(*l));
+    struct keys_error err;
+    uint16_t status, tsih = 0;
+
+    if (keys_finish(&l->keys, &err) < 0)
+        return login_tgt_fail(l, err.status, "%s", err.sentence);
+    l->params = l->keys.result;
+    status = l->opts.session_ops->begin(l->opts.session_user, l, &tsih);
+    if (status != ISCSI_LOGIN_OK)
+        return login_tgt_fail(l, status, "the session was refused: %s",
+                              login_status_sentence(status, l->chap_name[0] != '\0', false));
+    l->tsih = tsih;
+    l->ended = true;
+    return LOGIN_DONE;
 }
 
-/* What is wrong with a request's header; 0: nothing (T-LOG-05, T-LOG-09, T-LOG-13). */
-static uint16_t header_error(const struct login_tgt *l, const struct iscsi_login_request *r,
-                             const char **why)
+static bool may_leave(const struct login_tgt *l)
 {
-    const struct iscsi_login_request *first = &l->request;
-
-    if (r->version_min > 0) {
-        *why = "the initiator does not speak version 0";
-        return ISCSI_LOGIN_VERSION;
-    }
-    if (l->begun &&
-        (memcmp(r->isid, first->isid, sizeof(r->isid)) != 0 || r->tsih != first->tsih ||
-         r->cid != first->cid || r->itt != first->itt || r->version_max != first->version_max ||
-         r->version_min != first->version_min)) {
-        *why = "ISID, TSIH, CID, task tag or version changed during the login";
-        return ISCSI_LOGIN_INITIATOR_ERROR;
-    }
-    if (r->transit && r->more) {
-        *why = "both T and C were set";
-        return ISCSI_LOGIN_INITIATOR_ERROR;
-    }
-    if (r->csg > ISCSI_STAGE_OPERATIONAL || (l->begun && r->csg != l->csg)) {
-        *why = "the current stage (CSG) is not the one of the login";
-        return ISCSI_LOGIN_INITIATOR_ERROR;
-    }
-    if (r->transit && (r->nsg <= r->csg || r->nsg == 2)) {
-        *why = "the next stage (NSG) does not follow the current one";
-        return ISCSI_LOGIN_INITIATOR_ERROR;
-    }
-    return 0;
+    return l->stage == ISCSI_STAGE_SECURITY ? l->step == TGT_AUTH_DONE : !keys_unanswered(&l->keys);
 }
 
-static void first_request(struct login_tgt *l, const struct iscsi_login_request *r)
+/* The next piece of our text; with the last one the stage ends, if the initiator wants that and
+ * nothing is open (T-LOG-09, T-LOG-16). */
+static enum login_result respond(struct login_tgt *l)
 {
+    struct iscsi_login_response pdu = {.csg = (uint8_t)l->stage};
+    enum login_result result = LOGIN_MORE;
+    const char *piece;
+    size_t n = text_cut_next(&l->cut, ISCSI_LOGIN_MRDSL, &piece);
+
+    pdu.more = text_cut_more(&l->cut);
+    pdu.transit = !pdu.more && !l->run_open && l->request.transit && may_leave(l);
+    if (pdu.transit) {
+        pdu.nsg = l->request.nsg;
+        if (pdu.nsg == ISCSI_STAGE_FULL_FEATURE) {
+            result = begin_session(l);
+            if (result != LOGIN_DONE)
+                return result;
+        }
+        l->stage = l->keys.stage = (enum iscsi_stage)pdu.nsg;
+    }
+    pdu.tsih = result == LOGIN_DONE ? l->tsih : l->request.tsih;
+    write_response(l, &pdu, piece, n);
+    return result;
+}
+
+/* ---- turns ---- */
+
+static enum login_result take_pairs(struct login_tgt *l, struct login_security *s)
+{
+    struct text_scan scan;
+    struct text_pair pair;
+    struct keys_error err;
+    enum iscsi_key key;
+
+    text_scan_init(&scan, l->run.bytes, l->run.length);
+    while (text_next(&scan, &pair) == TEXT_PAIR) {
+        int own = keys_receive(&l->keys, &pair, &key, &l->writer, &err);
+
+        if (own < 0)
+            return login_tgt_fail(l, err.status, "%s", err.sentence);
+        if (own > 0 && !login_security_take(s, key, pair.value) &&
+            login_tgt_take_late(l, key, pair.value) != LOGIN_MORE)
+            return LOGIN_FAILED;
+    }
+    return LOGIN_MORE;
+}
+
+/* Before anything of it is acted upon. */
+static enum login_result check_text(struct login_tgt *l)
+{
+    struct text_scan scan;
+    struct text_pair pair;
+    enum text_result result;
+
+    text_scan_init(&scan, l->run.bytes, l->run.length);
+    while ((result = text_next(&scan, &pair)) == TEXT_PAIR)
+        continue;
+    return result == TEXT_END
+               ? LOGIN_MORE
+               : login_tgt_fail(l, ISCSI_LOGIN_INITIATOR_ERROR,
+                                "the initiator sent text that is not key=value: \"%s\"", pair.key);
+}
+
+/* The initiator's turn is complete. */
+static enum login_result take_turn(struct login_tgt *l)
+{
+    struct login_security s = {0};
+    enum login_result result = check_text(l);
+
+    text_writer_init(&l->writer, l->out, sizeof(l->out));
+    if (result == LOGIN_MORE && !l->named)
+        result = login_tgt_names(l);
+    if (result == LOGIN_MORE)
+        result = take_pairs(l, &s);
+    if (result == LOGIN_MORE && l->stage == ISCSI_STAGE_SECURITY)
+        result = login_tgt_security(l, &s);
+    else if (result == LOGIN_MORE)
+        keys_offer(&l->keys, &l->writer);
+    if (result != LOGIN_MORE)
+        return result;
+    if (l->writer.overflow)
+        return login_tgt_fail(
+            l, ISCSI_LOGIN_OUT_OF_RESOURCES,
+            "the initiator sent more keys than %zu bytes of answers have room for", sizeof(l->out));
+    l->run.length = 0;
+    l->cut = (struct text_cut){l->out, l->writer.length, 0};
+    return respond(l);
+}
+
+/* ---- requests ---- */
+
+static enum login_result check_stages(struct login_tgt *l, const struct iscsi_login_request *r)
+{
+    if (r->csg != ISCSI_STAGE_SECURITY && r->csg != ISCSI_STAGE_OPERATIONAL)
+        return login_tgt_fail(l, ISCSI_LOGIN_INITIATOR_ERROR, "there is no login stage %u", r->csg);
+    if (l->begun && r->csg != l->stage)
+        return login_tgt_fail(l, ISCSI_LOGIN_INITIATOR_ERROR,
+                              "the initiator is in stage %u, but the login is in stage %u", r->csg,
+                              l->stage);
+    if (r->transit && r->more)
+        return login_tgt_fail(l, ISCSI_LOGIN_INITIATOR_ERROR,
+                              "the initiator ends a stage in the middle of its text");
+    if (r->transit && (r->nsg <= r->csg || r->nsg == 2))
+        return login_tgt_fail(l, ISCSI_LOGIN_INITIATOR_ERROR,
+                              "the initiator wants to go from stage %u to stage %u", r->csg,
+                              r->nsg);
+    return LOGIN_MORE;
+}
+
+/* [T-LOG-13] */
+static const char *changed(const struct iscsi_login_request *a, const struct iscsi_login_request *b)
+{
+    if (memcmp(a->isid, b->isid, sizeof(a->isid)) != 0)
+        return "ISID";
+    if (a->tsih != b->tsih)
+        return "TSIH";
+    if (a->cid != b->cid)
+        return "CID";
+    if (a->itt != b->itt)
+        return "Initiator Task Tag";
+    if (a->version_max != b->version_max || a->version_min != b->version_min)
+        return "version";
+    return NULL;
+}
+
+static enum login_result check_first(struct login_tgt *l, const struct iscsi_login_request *r)
+{
+    l->first = *r;
     memcpy(l->isid, r->isid, sizeof(l->isid));
     l->tsih = r->tsih;
     l->cid = r->cid;
-    l->csg = r->csg;
-    l->exp_cmd_sn = r->cmd_sn;
-    l->max_cmd_sn = r->cmd_sn + l->opts->window - 1;
-    l->begun = true;
-}
-
-/* ---- names ---- */
-
-static enum login_result copy_name(struct login_tgt *l, const struct text_pair *pair,
-                                   char name[ISCSI_NAME_MAX + 1])
-{
-    struct lp_error err;
-
-    if (iscsi_name_check(pair->value, pair->key, &err) < 0)
-        return login_tgt_fail(l, ISCSI_LOGIN_INITIATOR_ERROR, err.msg);
-    memcpy(name, pair->value, pair->value_length + 1);
-    return LOGIN_MORE;
-}
-
-static enum login_result take_name(struct login_tgt *l, const struct text_pair *pair)
-{
-    if (strcmp(pair->key, "InitiatorName") == 0)
-        return copy_name(l, pair, l->initiator_name);
-    if (strcmp(pair->key, "TargetName") == 0)
-        return copy_name(l, pair, l->target_name);
-    if (strcmp(pair->key, "InitiatorAlias") == 0 &&
-        pair->value_length < sizeof(l->initiator_alias) && text_printable(pair->value))
-        memcpy(l->initiator_alias, pair->value, pair->value_length + 1);
-    if (strcmp(pair->key, "SessionType") == 0) {
-        l->discovery = strcmp(pair->value, "Discovery") == 0;
-        if (!l->discovery && strcmp(pair->value, "Normal") != 0)
-            return login_tgt_fail(l, ISCSI_LOGIN_INITIATOR_ERROR,
-                                  "SessionType is neither Normal nor Discovery");
-    }
-    return LOGIN_MORE;
-}
-
-/* Who wants to go where, and may they: once, when the first whole turn is in. */
-static enum login_result admit(struct login_tgt *l)
-{
-    const struct login_tgt_opts *opts = l->opts;
-    const struct iscsi_params *base = NULL;
-    struct text_scan scan;
-    struct text_pair pair;
-    uint16_t status;
-
-    text_scan_init(&scan, l->in, l->in_length);
-    while (text_next(&scan, &pair) == TEXT_PAIR) {
-        enum login_result result = take_name(l, &pair);
-
-        if (result != LOGIN_MORE)
-            return result;
-    }
-    if (!l->initiator_name[0])
-        return login_tgt_fail(l, ISCSI_LOGIN_MISSING_PARAMETER, "no InitiatorName was given");
-    if (!l->discovery && !l->target_name[0])
-        return login_tgt_fail(l, ISCSI_LOGIN_MISSING_PARAMETER, "no TargetName was given");
-    status = opts->ops->lookup(opts->user, l, &l->policy);
-    if (status == ISCSI_LOGIN_OK)
-        status = opts->check(opts->session_user, l, &base);
-    if (status != ISCSI_LOGIN_OK)
-        return login_tgt_refuse(l, status);
-    if (l->policy.chap && l->csg != ISCSI_STAGE_SECURITY)
-        return login_tgt_fail(l, ISCSI_LOGIN_AUTHENTICATION,
-                              "the initiator skips the security stage though it must authenticate");
-    keys_begin(&l->keys, false, l->discovery, &opts->wishes, base);
-    l->named = true;
-    return LOGIN_MORE;
-}
-
-/* ---- a turn ---- */
-
-/* Keys outside of keys.h that came before in this login. */
-static bool seen_before(struct login_tgt *l, unsigned bit)
-{
-    bool before = l->seen & 1u << bit;
-
-    l->seen |= 1u << bit;
-    return before;
-}
-
-static enum login_result twice(struct login_tgt *l, const char *key)
-{
-    char sentence[128];
-
-    snprintf(sentence, sizeof(sentence), "the key %s came twice", key);
-    return login_tgt_fail(l, ISCSI_LOGIN_INITIATOR_ERROR, sentence);
-}
-
-static enum login_result wrong_stage(struct login_tgt *l, const char *key)
-{
-    char sentence[128];
-
-    snprintf(sentence, sizeof(sentence), "the key %s does not belong in this stage", key);
-    return login_tgt_fail(l, ISCSI_LOGIN_INITIATOR_ERROR, sentence);
-}
-
-static enum login_result take_pair(struct login_tgt *l, const struct text_pair *pair,
-                                   struct login_turn *turn, struct text_writer *w)
-{
-    static const char *const declared[] = {"InitiatorName", "TargetName", "InitiatorAlias",
-                                           "SessionType"};
-    static const char *const security[] = {"AuthMethod", "CHAP_A", "CHAP_I",
-                                           "CHAP_C",     "CHAP_N", "CHAP_R"};
-    const char **fields[] = {&turn->auth_method, &turn->chap_a, &turn->chap_i,
-                             &turn->chap_c,      &turn->chap_n, &turn->chap_r};
-    struct keys_error err;
-
-    for (unsigned i = 0; i < 4; i++)
-        if (strcmp(pair->key, declared[i]) == 0)
-            return seen_before(l, i) ? twice(l, pair->key) : LOGIN_MORE;
-    for (unsigned i = 0; i < 6; i++) {
-        if (strcmp(pair->key, security[i]) != 0)
-            continue;
-        if (l->csg != ISCSI_STAGE_SECURITY)
-            return wrong_stage(l, pair->key);
-        if (seen_before(l, 8 + i))
-            return twice(l, pair->key);
-        *fields[i] = pair->value;
-        return LOGIN_MORE;
-    }
-    if (strncmp(pair->key, "Target", 6) == 0 || strcmp(pair->key, "SendTargets") == 0)
-        return wrong_stage(l, pair->key); /* the target's own to say, or for later */
-    if (l->csg == ISCSI_STAGE_SECURITY && keys_standard(pair->key))
-        return wrong_stage(l, pair->key);
-    if (keys_receive(&l->keys, pair, w, &err) < 0)
-        return login_tgt_fail(l, err.status, err.sentence);
-    return LOGIN_MORE;
-}
-
-static enum login_result take_text(struct login_tgt *l, struct login_turn *turn,
-                                   struct text_writer *w)
-{
-    struct text_scan scan;
-    struct text_pair pair;
-    enum text_result got;
-
-    text_scan_init(&scan, l->in, l->in_length);
-    while ((got = text_next(&scan, &pair)) == TEXT_PAIR) {
-        enum login_result result = take_pair(l, &pair, turn, w);
-
-        if (result != LOGIN_MORE)
-            return result;
-    }
-    if (got == TEXT_BAD)
+    l->cmd_sn = l->exp_cmd_sn = r->cmd_sn;
+    l->max_cmd_sn = r->cmd_sn + l->opts.window - 1;
+    l->exp_stat_sn = r->exp_stat_sn;
+    if (r->version_min > 0)
+        return login_tgt_fail(l, ISCSI_LOGIN_VERSION,
+                              "the initiator speaks iSCSI versions %u to %u, not 0", r->version_min,
+                              r->version_max);
+    if (r->itt == ISCSI_TAG_NONE)
         return login_tgt_fail(l, ISCSI_LOGIN_INITIATOR_ERROR,
-                              "the text has something that is no key=value pair");
+                              "the login has the reserved task tag ffffffff");
+    l->stage = l->keys.stage = (enum iscsi_stage)r->csg;
     return LOGIN_MORE;
 }
 
-/* Full feature phase is asked for and granted: the session begins. */
-static enum login_result finish(struct login_tgt *l)
+static enum login_result check_header(struct login_tgt *l, const struct iscsi_login_request *r)
 {
-    struct keys_error err;
-    uint16_t status;
+    const char *field = l->begun ? changed(&l->first, r) : NULL;
 
-    if (keys_finish(&l->keys, &err) < 0)
-        return login_tgt_fail(l, err.status, err.sentence);
-    l->params = l->keys.result;
-    status = l->opts->begin(l->opts->session_user, l, &l->tsih);
-    return status == ISCSI_LOGIN_OK ? LOGIN_DONE : login_tgt_refuse(l, status);
-}
-
-/* Sends the next piece of what we have to say; with the last one the stage may change. */
-static enum login_result respond(struct login_tgt *l)
-{
-    bool more, transit;
-
-    next_piece(l);
-    more = l->out.sent < l->out.length;
-    transit =
-        l->request.transit && !more && (l->csg != ISCSI_STAGE_SECURITY || l->step == TGT_AUTH_DONE);
-    if (transit && l->request.nsg == ISCSI_STAGE_FULL_FEATURE) {
-        enum login_result result = finish(l);
-
-        if (result == LOGIN_DONE)
-            pack_response(l, true, false, ISCSI_LOGIN_OK);
-        return result;
-    }
-    pack_response(l, transit, more, ISCSI_LOGIN_OK);
-    if (transit)
-        l->csg = l->request.nsg;
+    if (field)
+        return login_tgt_fail(l, ISCSI_LOGIN_INITIATOR_ERROR,
+                              "the initiator changed the %s in the middle of the login", field);
+    if (check_stages(l, r) != LOGIN_MORE || (!l->begun && check_first(l, r) != LOGIN_MORE))
+        return LOGIN_FAILED;
+    l->begun = true;
+    if (++l->rounds > LOGIN_ROUNDS_MAX)
+        return login_tgt_fail(l, ISCSI_LOGIN_INITIATOR_ERROR,
+                              "the initiator did not end the login in %d exchanges",
+                              LOGIN_ROUNDS_MAX);
     return LOGIN_MORE;
 }
 
-static enum login_result take_turn(struct login_tgt *l)
+static enum login_result take_request(struct login_tgt *l, const void *data, size_t n)
 {
-    struct login_turn turn = {0};
-    struct text_writer w;
-    enum login_result result = LOGIN_MORE;
+    if (text_cut_more(&l->cut)) {
+        if (n > 0 || l->request.more)
+            return login_tgt_fail(l, ISCSI_LOGIN_INITIATOR_ERROR,
+                                  "the initiator speaks before our text was complete (C bit)");
+        return respond(l);
+    }
+    if (text_run_add(&l->run, data, n) < 0)
+        return login_tgt_fail(l, ISCSI_LOGIN_OUT_OF_RESOURCES,
+                              "the initiator sent more than %zu bytes of text in one turn",
+                              sizeof(l->in));
+    l->run_open = l->request.more;
+    if (l->run_open) { /* an empty response asks for the rest */
+        l->cut.length = l->cut.sent = 0;
+        return respond(l);
+    }
+    return take_turn(l);
+}
 
-    if (!l->named)
-        result = admit(l);
-    if (result != LOGIN_MORE)
-        return result;
-    login_text_begin(&l->out, &w);
-    if (!l->discovery && !l->told_tag) {
-        text_put_number(&w, "TargetPortalGroupTag", l->policy.portal_group_tag);
-        l->told_tag = true;
-    }
-    result = take_text(l, &turn, &w);
-    if (result == LOGIN_MORE && l->csg == ISCSI_STAGE_SECURITY)
-        result = login_tgt_security(l, &turn, &w);
-    bytes_wipe(l->in, l->in_length);
-    l->in_length = 0;
-    if (result != LOGIN_MORE)
-        return result;
-    if (l->csg == ISCSI_STAGE_OPERATIONAL && !l->offered) {
-        keys_offer(&l->keys, &w);
-        l->offered = true;
-    }
-    if (w.overflow)
-        return login_tgt_fail(l, ISCSI_LOGIN_OUT_OF_RESOURCES, "the answers take too much room");
-    login_text_end(&l->out, &w);
-    return respond(l);
+/* Anything that is no Login Request; 11.13.5. */
+static enum login_result take_other(struct login_tgt *l, const struct iscsi_bhs *h)
+{
+    char name[32];
+
+    if (!l->begun)
+        return close_now(l, "the first PDU on the connection is no Login Request");
+    l->request.itt = h->itt;
+    return login_tgt_fail(l, ISCSI_LOGIN_INVALID_DURING_LOGIN,
+                          "the initiator sent a PDU that does not belong in a login: %s",
+                          iscsi_opcode_name(h->opcode, name));
 }
 
 enum login_result login_tgt_request(struct login_tgt *l, const uint8_t bhs[ISCSI_BHS_SIZE],
                                     const void *data, size_t n)
 {
-    struct iscsi_login_request r;
-    const char *why = NULL;
-    bool speaking = l->out.sent < l->out.length; /* we are in a C series of our own */
-    uint16_t status;
+    struct iscsi_bhs h;
 
-    iscsi_login_request_unpack(bhs, &r);
-    status = header_error(l, &r, &why);
-    if (!l->begun)
-        first_request(l, &r);
-    else
-        r.tsih = l->request.tsih;
-    l->request = r;
-    if (status)
-        return login_tgt_fail(l, status, why);
-    if (++l->rounds > LOGIN_ROUNDS_MAX)
-        return login_tgt_fail(l, ISCSI_LOGIN_INITIATOR_ERROR, "the login does not come to an end");
-    if (n > sizeof(l->in) - l->in_length)
-        return login_tgt_fail(l, ISCSI_LOGIN_INITIATOR_ERROR, "the login has too many keys");
-    if (speaking) {
-        if (n > 0 || r.more)
-            return login_tgt_fail(l, ISCSI_LOGIN_INITIATOR_ERROR,
-                                  "keys came before the target's answer was complete");
-        return respond(l);
-    }
-    if (n > 0)
-        memcpy(l->in + l->in_length, data, n);
-    l->in_length += n;
-    if (r.more) {
-        l->out.length = l->out.sent = 0;
-        next_piece(l);
-        pack_response(l, false, false, ISCSI_LOGIN_OK);
-        return LOGIN_MORE;
-    }
-    return take_turn(l);
+    iscsi_bhs_unpack(bhs, &h);
+    if (l->ended)
+        return close_now(l, "the initiator goes on after the login has ended");
+    if (h.opcode != ISCSI_LOGIN_REQUEST)
+        return take_other(l, &h);
+    iscsi_login_request_unpack(bhs, &l->request);
+    if (check_header(l, &l->request) != LOGIN_MORE)
+        return LOGIN_FAILED;
+    return take_request(l, data, n);
+}
+
+enum login_result login_tgt_refuse(struct login_tgt *l, const uint8_t bhs[ISCSI_BHS_SIZE],
+                                   uint16_t status, const char *sentence)
+{
+    struct iscsi_bhs h;
+
+    iscsi_bhs_unpack(bhs, &h);
+    if (l->ended || h.opcode != ISCSI_LOGIN_REQUEST)
+        return close_now(l, sentence);
+    iscsi_login_request_unpack(bhs, &l->request);
+    return login_tgt_fail(l, status, "%s", sentence);
+}
+
+/* ---- life ---- */
+
+void login_tgt_start(struct login_tgt *l, const struct login_tgt_opts *opts)
+{
+    memset(l, 0, sizeof(*l));
+    l->opts = *opts;
+    if (!l->opts.outstanding)
+        l->opts.outstanding = &l->own;
+    l->stat_sn = opts->stat_sn;
+    text_run_init(&l->run, l->in, sizeof(l->in));
+    keys_begin(&l->keys, false, false, &opts->wishes, NULL);
+}
+
+void login_tgt_end(struct login_tgt *l)
+{
+    if (l->challenged)
+        chap_outstanding_remove(l->opts.outstanding, l->challenge);
+    bytes_wipe(l, sizeof(*l));
 }

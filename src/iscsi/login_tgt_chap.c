@@ -1,177 +1,173 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The target's side of the security stage (RFC 7143 9.2, 12.1): see login.h. */
-#include <stdio.h>
+/* The security stage as the target sees it (RFC 7143 12.1.3); the exchange is drawn in
+ * login_ini_chap.c. */
 #include <string.h>
 
-#include "iscsi/login_tgt_int.h"
+#include "iscsi/login_int.h"
 
-static bool lists(const char *list, const char *wanted)
+/* One answer to all that is wrong with a name or a response, so that nobody learns which. */
+static enum login_result wrong(struct login_tgt *l, const char *why)
+{
+    return login_tgt_fail(l, ISCSI_LOGIN_AUTHENTICATION, "%.80s failed to authenticate itself: %s",
+                          l->initiator_name, why);
+}
+
+/* ---- AuthMethod ---- */
+
+static bool offers(const char *list, const char *method)
 {
     char item[16];
 
     while (text_list_next(&list, item, sizeof(item)))
-        if (strcmp(item, wanted) == 0)
+        if (strcmp(item, method) == 0)
             return true;
     return false;
 }
 
-static bool any_chap(const struct login_turn *turn)
+static bool asks_to_leave(const struct login_tgt *l)
 {
-    return turn->chap_a || turn->chap_i || turn->chap_c || turn->chap_n || turn->chap_r;
+    return l->request.transit;
 }
 
-static enum login_result unauthenticated(struct login_tgt *l, const char *sentence)
+/* [T-LOG-12] also for an initiator that stays in the security stage without a word about it. */
+static enum login_result on_method(struct login_tgt *l, const char *list)
 {
-    return login_tgt_fail(l, ISCSI_LOGIN_AUTHENTICATION, sentence);
-}
+    const char *method = l->policy.chap ? "CHAP" : "None";
 
-static enum login_result wrong_step(struct login_tgt *l)
-{
-    return login_tgt_fail(l, ISCSI_LOGIN_INITIATOR_ERROR, "CHAP keys came in the wrong step");
-}
-
-static enum login_result auth_method(struct login_tgt *l, const struct login_turn *turn,
-                                     struct text_writer *w)
-{
-    if (any_chap(turn))
-        return wrong_step(l);
-    if (!turn->auth_method) {
-        if (!l->request.transit)
-            return LOGIN_MORE;
+    if (!list && l->policy.chap)
+        return asks_to_leave(l) ? wrong(l, "it does not offer AuthMethod=CHAP") : LOGIN_MORE;
+    if (list && !offers(list, method)) {
         if (l->policy.chap)
-            return unauthenticated(l, "the initiator wants to go on without authentication");
-        l->step = TGT_AUTH_DONE;
-        return LOGIN_MORE;
+            return wrong(l, "it does not offer AuthMethod=CHAP");
+        method = "Reject";
     }
-    if (l->policy.chap) {
-        if (!lists(turn->auth_method, "CHAP"))
-            return unauthenticated(l, "the initiator does not offer CHAP, which is required");
-        text_put(w, "AuthMethod", "CHAP");
-        l->step = TGT_CHAP_A;
-        return LOGIN_MORE;
-    }
-    if (!lists(turn->auth_method, "None"))
-        return unauthenticated(l, "the initiator insists on CHAP, and no secrets are set here");
-    text_put(w, "AuthMethod", "None");
-    l->step = TGT_AUTH_DONE;
+    if (list)
+        text_put(&l->writer, "AuthMethod", method);
+    /* Without a list the initiator may still bring one, as long as it does not ask to leave. */
+    if (list || asks_to_leave(l))
+        l->step = l->policy.chap ? TGT_CHAP_A : TGT_AUTH_DONE;
     return LOGIN_MORE;
 }
 
-static enum login_result challenge(struct login_tgt *l, const struct login_turn *turn,
-                                   struct text_writer *w)
+/* ---- our challenge ---- */
+
+static enum login_result on_algorithms(struct login_tgt *l, const char *list)
 {
     char ours[CHAP_LIST_MAX];
 
-    if (turn->auth_method || turn->chap_i || turn->chap_c || turn->chap_n || turn->chap_r)
-        return wrong_step(l);
-    if (!turn->chap_a)
-        return l->request.transit ? unauthenticated(l, "the initiator leaves CHAP unfinished")
-                                  : LOGIN_MORE;
     chap_list(NULL, ours);
-    l->kind = chap_pick(turn->chap_a, ours);
+    l->kind = chap_pick(list, ours);
     if (!l->kind)
-        return unauthenticated(l, "none of the initiator's CHAP algorithms is supported");
-    if (l->opts->ops->random(l->opts->user, &l->identifier, 1) < 0 ||
-        l->opts->ops->random(l->opts->user, l->challenge, sizeof(l->challenge)) < 0)
-        return login_tgt_fail(l, ISCSI_LOGIN_TARGET_ERROR, "no random bytes for a challenge");
+        return wrong(l, "none of its CHAP algorithms is known here");
+    if (l->opts.ops->random(l->opts.user, l->challenge, CHAP_CHALLENGE_SIZE) < 0 ||
+        l->opts.ops->random(l->opts.user, &l->identifier, 1) < 0)
+        return login_tgt_fail(l, ISCSI_LOGIN_TARGET_ERROR,
+                              "there are no random numbers for a CHAP challenge");
     l->challenged = true;
-    if (l->opts->outstanding)
-        chap_outstanding_add(l->opts->outstanding, l->challenge);
-    text_put_number(w, "CHAP_A", l->kind);
-    text_put_number(w, "CHAP_I", l->identifier);
-    text_put_binary(w, "CHAP_C", l->challenge, sizeof(l->challenge));
-    /* The initiator may send these two in its answer, to authenticate us. */
+    chap_outstanding_add(l->opts.outstanding, l->challenge);
+    text_put_number(&l->writer, "CHAP_A", l->kind);
+    text_put_number(&l->writer, "CHAP_I", l->identifier);
+    text_put_binary(&l->writer, "CHAP_C", l->challenge, CHAP_CHALLENGE_SIZE);
     l->step = TGT_CHAP_R;
     return LOGIN_MORE;
 }
 
-/* The initiator asks us to prove who we are. */
-static enum login_result prove(struct login_tgt *l, const struct login_turn *turn,
-                               struct text_writer *w)
+/* ---- their response ---- */
+
+/* A name that nobody knows costs as much time as a wrong secret (T-CHAP-02). */
+static bool known(struct login_tgt *l, const char *name, struct chap_credentials *c)
 {
-    uint8_t theirs[CHAP_BINARY_MAX], digest[HASH_MAX];
-    uint64_t identifier;
+    static const uint8_t nothing[CHAP_SECRET_MIN];
+    const char *bound = NULL;
+    bool found = strlen(name) <= CHAP_USER_MAX && text_printable(name) && l->opts.ops->secret &&
+                 l->opts.ops->secret(l->opts.user, l, name, c, &bound);
+
+    if (!found)
+        *c = (struct chap_credentials){name, nothing, sizeof(nothing)};
+    return found && (!bound || strcmp(bound, l->initiator_name) == 0);
+}
+
+static enum login_result verify(struct login_tgt *l, const struct login_security *s)
+{
+    const struct chap_credentials *mutual = &l->policy.mutual;
+    struct chap_credentials c = {0};
+    uint8_t response[CHAP_BINARY_MAX];
+    bool found, right;
     size_t n;
 
-    if (!turn->chap_i || !turn->chap_c)
-        return login_tgt_fail(l, ISCSI_LOGIN_MISSING_PARAMETER,
-                              "the initiator's challenge lacks CHAP_I or CHAP_C");
-    if (text_number(turn->chap_i, &identifier) < 0 || identifier > 255 ||
-        text_binary(turn->chap_c, theirs, sizeof(theirs), &n) < 0)
+    if (text_binary(s->r, response, sizeof(response), &n) < 0)
         return login_tgt_fail(l, ISCSI_LOGIN_INITIATOR_ERROR,
-                              "the initiator's CHAP_I or CHAP_C is no such value");
-    if ((n == sizeof(l->challenge) && memcmp(theirs, l->challenge, n) == 0) ||
-        (l->opts->outstanding && chap_outstanding_has(l->opts->outstanding, theirs, n))) {
-        snprintf(l->sentence, sizeof(l->sentence), "a challenge of our own was reflected");
-        return LOGIN_CLOSE;
-    }
-    if (!l->policy.mutual.user)
-        return unauthenticated(l, "the initiator asks for mutual CHAP, and no secret of the "
-                                  "target is set for it");
-    text_put(w, "CHAP_N", l->policy.mutual.user);
-    text_put_binary(
-        w, "CHAP_R", digest,
-        chap_response(l->kind, (uint8_t)identifier, &l->policy.mutual, theirs, n, digest));
+                              "CHAP_R is neither hex nor base64 of 1 to %d bytes", CHAP_BINARY_MAX);
+    found = known(l, s->n, &c);
+    right = chap_verify(l->kind, l->identifier, &c, l->challenge, CHAP_CHALLENGE_SIZE, response, n);
+    bytes_wipe(&c, sizeof(c));
+    if (!found || !right)
+        return wrong(l, "its CHAP name or response is wrong");
+    if (mutual->user &&
+        chap_verify(l->kind, l->identifier, mutual, l->challenge, CHAP_CHALLENGE_SIZE, response, n))
+        return wrong(l, "its secret is the target's own");
+    login_copy_text(l->chap_name, sizeof(l->chap_name), s->n);
     return LOGIN_MORE;
 }
 
-/* Right name, right secret, right initiator. An unknown name costs the same as a wrong secret and
- * is told the same (T-CHAP-02). */
-static bool authentic(struct login_tgt *l, const struct login_turn *turn)
+/* It wants to know who we are. */
+static enum login_result prove(struct login_tgt *l, const struct login_security *s)
 {
-    static const char nobody[CHAP_SECRET_MIN] = "no such user";
-    struct chap_credentials c = {0};
-    const char *bound = NULL;
-    uint8_t response[CHAP_BINARY_MAX];
-    size_t n;
-    bool known = l->policy.credentials(l->opts->user, l, turn->chap_n, &c, &bound);
-    bool right;
+    uint8_t identifier, challenge[CHAP_BINARY_MAX], digest[HASH_MAX];
+    size_t n, length;
 
-    if (!known)
-        c = (struct chap_credentials){"", nobody, sizeof(nobody)};
-    right =
-        text_binary(turn->chap_r, response, sizeof(response), &n) == 0 &&
-        chap_verify(l->kind, l->identifier, &c, l->challenge, sizeof(l->challenge), response, n);
-    return right && known && (!bound || strcmp(bound, l->initiator_name) == 0);
+    if (login_chap_identifier(s->i, &identifier) < 0)
+        return login_tgt_fail(l, ISCSI_LOGIN_INITIATOR_ERROR,
+                              "CHAP_I=%.20s is not a number from 0 to 255", s->i);
+    if (text_binary(s->c, challenge, sizeof(challenge), &n) < 0)
+        return login_tgt_fail(l, ISCSI_LOGIN_INITIATOR_ERROR,
+                              "CHAP_C is neither hex nor base64 of 1 to %d bytes", CHAP_BINARY_MAX);
+    if (chap_outstanding_has(l->opts.outstanding, challenge, n))
+        return wrong(l, "it sends a challenge of ours back to us");
+    if (!l->policy.mutual.user)
+        return wrong(l, "it wants the target to prove its identity, for which there is no secret");
+    length = chap_response(l->kind, identifier, &l->policy.mutual, challenge, n, digest);
+    text_put(&l->writer, "CHAP_N", l->policy.mutual.user);
+    text_put_binary(&l->writer, "CHAP_R", digest, length);
+    return LOGIN_MORE;
 }
 
-static enum login_result verify(struct login_tgt *l, const struct login_turn *turn,
-                                struct text_writer *w)
+static enum login_result on_response(struct login_tgt *l, const struct login_security *s)
 {
-    enum login_result result = LOGIN_MORE;
-
-    if (turn->auth_method || turn->chap_a)
-        return wrong_step(l);
-    if (!any_chap(turn) && !l->request.transit)
-        return LOGIN_MORE; /* not yet */
-    if (!turn->chap_n || !turn->chap_r)
-        return login_tgt_fail(l, ISCSI_LOGIN_MISSING_PARAMETER,
-                              "the initiator's CHAP response lacks CHAP_N or CHAP_R");
-    if (!text_printable(turn->chap_n) || strlen(turn->chap_n) > CHAP_USER_MAX ||
-        !authentic(l, turn))
-        return unauthenticated(l, "user, secret or the initiator name that they belong to is "
-                                  "wrong");
-    if (turn->chap_i || turn->chap_c)
-        result = prove(l, turn, w);
-    if (result != LOGIN_MORE)
-        return result;
-    snprintf(l->chap_name, sizeof(l->chap_name), "%s", turn->chap_n);
+    if (!s->n || !s->r || !s->i != !s->c)
+        return login_tgt_fail(l, ISCSI_LOGIN_MISSING_PARAMETER, "the initiator does not send %s",
+                              !s->n   ? "CHAP_N"
+                              : !s->r ? "CHAP_R"
+                              : !s->i ? "CHAP_I"
+                                      : "CHAP_C");
+    /* The initiator's proof first: nobody else gets one of ours. */
+    if (verify(l, s) != LOGIN_MORE || (s->i && prove(l, s) != LOGIN_MORE))
+        return LOGIN_FAILED;
+    chap_outstanding_remove(l->opts.outstanding, l->challenge);
+    l->challenged = false; /* answered; it is never accepted again (T-CHAP-06) */
     l->step = TGT_AUTH_DONE;
     return LOGIN_MORE;
 }
 
-enum login_result login_tgt_security(struct login_tgt *l, const struct login_turn *turn,
-                                     struct text_writer *w)
+static enum login_result out_of_turn(struct login_tgt *l, const char *key)
 {
-    switch (l->step) {
-    case TGT_AUTH_METHOD:
-        return auth_method(l, turn, w);
-    case TGT_CHAP_A:
-        return challenge(l, turn, w);
-    case TGT_CHAP_R:
-        return verify(l, turn, w);
-    case TGT_AUTH_DONE:
-        break;
-    }
-    return turn->auth_method || any_chap(turn) ? wrong_step(l) : LOGIN_MORE;
+    return login_tgt_fail(l, ISCSI_LOGIN_INITIATOR_ERROR, "the initiator sent %s out of turn", key);
+}
+
+enum login_result login_tgt_security(struct login_tgt *l, const struct login_security *s)
+{
+    bool response = s->i || s->c || s->n || s->r;
+
+    if (l->step == TGT_AUTH_METHOD && on_method(l, s->auth_method) != LOGIN_MORE)
+        return LOGIN_FAILED;
+    if (l->step != TGT_CHAP_R && response)
+        return out_of_turn(l, "CHAP keys");
+    if (l->step == TGT_CHAP_R)
+        return s->a ? out_of_turn(l, "CHAP_A") : on_response(l, s);
+    if (s->a)
+        return l->step == TGT_CHAP_A ? on_algorithms(l, s->a) : out_of_turn(l, "CHAP_A");
+    if (l->step == TGT_CHAP_A && !s->auth_method)
+        return login_tgt_fail(l, ISCSI_LOGIN_MISSING_PARAMETER,
+                              "the initiator does not send CHAP_A");
+    return LOGIN_MORE;
 }

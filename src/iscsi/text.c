@@ -42,6 +42,35 @@ bool text_printable(const char *value)
     return true;
 }
 
+/* ---- runs ---- */
+
+int text_run_add(struct text_run *run, const void *bytes, size_t n)
+{
+    if (n > run->size - run->length)
+        return -1;
+    if (n > 0)
+        memcpy(run->bytes + run->length, bytes, n);
+    run->length += n;
+    return 0;
+}
+
+void text_run_scan(const struct text_run *run, struct text_scan *s)
+{
+    size_t complete = run->length;
+
+    while (complete > 0 && run->bytes[complete - 1] != '\0')
+        complete--;
+    text_scan_init(s, run->bytes, complete);
+}
+
+void text_run_drop(struct text_run *run, const struct text_scan *s)
+{
+    size_t taken = (size_t)(s->at - run->bytes);
+
+    memmove(run->bytes, s->at, run->length - taken);
+    run->length -= taken;
+}
+
 /* ---- values ---- */
 
 static int hex_digit(char c)
@@ -127,13 +156,13 @@ static int hex_binary(const char *value, uint8_t *bytes, size_t max, size_t *n)
     return 0;
 }
 
+static const char base64[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+
 static int base64_digit(char c)
 {
-    static const char alphabet[] =
-        "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-    const char *at = c ? strchr(alphabet, c) : NULL;
+    const char *at = c ? strchr(base64, c) : NULL;
 
-    return at ? (int)(at - alphabet) : -1;
+    return at ? (int)(at - base64) : -1;
 }
 
 /* RFC 4648: groups of four characters, the last padded with "="; left-over bits are zero. */
@@ -179,6 +208,29 @@ int text_binary(const char *value, uint8_t *bytes, size_t max, size_t *n)
     if (has_prefix(value, 'b'))
         return base64_binary(value + 2, bytes, max, n);
     return -1;
+}
+
+int text_binary_of_length(const char *value, uint8_t *bytes, size_t n)
+{
+    uint8_t shorter[8];
+    uint64_t decimal;
+    size_t length = 0;
+
+    if (n > sizeof(shorter))
+        return -1;
+    if (has_prefix(value, 'x') || has_prefix(value, 'b')) {
+        if (text_binary(value, shorter, n, &length) < 0)
+            return -1;
+    } else {
+        if (text_number(value, &decimal) < 0 || (n < 8 && decimal >> (8 * n) != 0))
+            return -1;
+        for (length = n; length > 0; decimal >>= 8)
+            shorter[--length] = (uint8_t)decimal;
+        length = n;
+    }
+    memset(bytes, 0, n - length);
+    memcpy(bytes + n - length, shorter, length);
+    return 0;
 }
 
 bool text_list_next(const char **list, char *item, size_t size)
@@ -253,4 +305,46 @@ void text_put_binary(struct text_writer *w, const char *key, const uint8_t *byte
         *at++ = hex[bytes[i] & 15];
     }
     *at = '\0';
+}
+
+void text_put_base64(struct text_writer *w, const char *key, const uint8_t *bytes, size_t n)
+{
+    char *at = begin(w, key, 2 + (n + 2) / 3 * 4);
+
+    if (!at)
+        return;
+    *at++ = '0';
+    *at++ = 'b';
+    for (size_t i = 0; i < n; i += 3) {
+        size_t count = n - i < 3 ? n - i : 3;
+        uint32_t bits = 0;
+
+        for (size_t k = 0; k < 3; k++)
+            bits = bits << 8 | (k < count ? bytes[i + k] : 0u);
+        for (size_t k = 0; k < 4; k++)
+            *at++ = (char)(k <= count ? base64[bits >> (18 - 6 * k) & 63] : '=');
+    }
+    *at = '\0';
+}
+
+void text_put_pairs(struct text_writer *w, const char *pairs, size_t length)
+{
+    if (length > w->size - w->length) {
+        w->overflow = true;
+        return;
+    }
+    if (length > 0)
+        memcpy(w->bytes + w->length, pairs, length);
+    w->length += length;
+}
+
+size_t text_cut_next(struct text_cut *cut, size_t max, const char **piece)
+{
+    size_t n = cut->length - cut->sent;
+
+    if (n > max)
+        n = max;
+    *piece = cut->bytes + cut->sent;
+    cut->sent += n;
+    return n;
 }

@@ -260,7 +260,7 @@ struct tgt_conn {
     struct iscsi_tx_slot *tx_slots;
     uint8_t *staging, *hold;
     struct tgt_login *login; /* until its last response is sent */
-    char login_sentence[256];
+    char login_sentence[LOGIN_SENTENCE_MAX];
     bool digests_due; /* from the next PDU out */
 
     uint32_t stat_sn; /* the next */

@@ -8,7 +8,6 @@
 #include <string.h>
 
 struct tgt_login {
-    struct login_tgt_opts opts;
     struct login_tgt machine;
     struct iovec flat;
     bool due; /* a response waits to be sent */
@@ -144,6 +143,8 @@ static uint16_t begin(void *user, struct login_tgt *l, uint16_t *tsih)
     return ISCSI_LOGIN_OK;
 }
 
+static const struct login_tgt_session_ops session_ops = {check, begin};
+
 /* ---- PDUs ---- */
 
 /* In full feature phase from the next PDU in; out, from the one behind the response. */
@@ -191,7 +192,7 @@ enum iscsi_rx_verdict tgt_login_header(struct tgt_conn *c, const uint8_t *bhs,
     if (c->login->due)
         tgt_conn_fail(c, TGT_CLOSE_LOGIN, "it did not wait for a Login Response");
     else
-        act(c, login_tgt_unexpected(&c->login->machine, bhs));
+        act(c, login_tgt_request(&c->login->machine, bhs, NULL, 0));
     return c->state >= TGT_CONN_CLOSING ? ISCSI_RX_STOP : ISCSI_RX_GO;
 }
 
@@ -204,7 +205,7 @@ bool tgt_login_produce(struct tgt_conn *c, struct iscsi_tx_pdu *out)
 {
     struct tgt_login *login = c->login;
     const uint8_t *bhs;
-    const void *text;
+    const uint8_t *text;
     size_t length;
 
     if (!login->due)
@@ -227,11 +228,7 @@ bool tgt_login_produce(struct tgt_conn *c, struct iscsi_tx_pdu *out)
 int tgt_login_init(struct tgt_conn *c, struct lp_error *err)
 {
     struct tgt *t = c->tgt;
-
-    c->login = calloc(1, sizeof(*c->login));
-    if (!c->login)
-        return lp_error_set(err, LP_ERROR_SYS, ENOMEM, "out of memory for a login");
-    c->login->opts = (struct login_tgt_opts){
+    const struct login_tgt_opts opts = {
         .ops = &t->opts.ops.login,
         .user = t->opts.user,
         .context = c,
@@ -239,11 +236,14 @@ int tgt_login_init(struct tgt_conn *c, struct lp_error *err)
         .stat_sn = 1,
         .window = t->opts.depth,
         .outstanding = &t->challenges,
-        .check = check,
-        .begin = begin,
+        .session_ops = &session_ops,
         .session_user = c,
     };
-    login_tgt_start(&c->login->machine, &c->login->opts);
+
+    c->login = calloc(1, sizeof(*c->login));
+    if (!c->login)
+        return lp_error_set(err, LP_ERROR_SYS, ENOMEM, "out of memory for a login");
+    login_tgt_start(&c->login->machine, &opts);
     return 0;
 }
 

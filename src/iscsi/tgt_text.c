@@ -89,19 +89,15 @@ static void send_targets(struct tgt_conn *c, const char *value, struct text_writ
     text->listing = s->discovery || strcmp(text->target, s->target_name) == 0;
 }
 
-/* Keys outside of the negotiation table that are of the login, or the target's to send. */
-static bool misplaced(const char *key)
+/* A key that negotiates nothing. 0, or -1: it has no place in a text exchange. */
+static int take_own(struct tgt_conn *c, enum iscsi_key key, const char *value,
+                    struct text_writer *w)
 {
-    static const char *const names[] = {
-        "AuthMethod",  "CHAP_A",        "CHAP_C",     "CHAP_I",      "CHAP_N",
-        "CHAP_R",      "InitiatorName", "TargetName", "SessionType", "TargetPortalGroupTag",
-        "TargetAlias", "TargetAddress",
-    };
-
-    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
-        if (strcmp(key, names[i]) == 0)
-            return true;
-    return false;
+    if (key == KEY_SEND_TARGETS) {
+        send_targets(c, value, w);
+        return 0;
+    }
+    return key == KEY_INITIATOR_ALIAS ? 0 : -1;
 }
 
 /* 0, or -1: the request is to be rejected as a whole. */
@@ -113,18 +109,18 @@ static int take_pairs(struct tgt_conn *c, struct text_writer *w)
     struct keys_error err;
     enum text_result result;
     unsigned pairs = 0, lists = 0;
+    enum iscsi_key key;
+    int taken;
 
     text_scan_init(&scan, text->request, text->length);
     while ((result = text_next(&scan, &pair)) == TEXT_PAIR) {
         pairs++;
-        if (strcmp(pair.key, "SendTargets") == 0) {
-            lists++;
-            send_targets(c, pair.value, w);
-        } else if (misplaced(pair.key) || (strcmp(pair.key, "InitiatorAlias") != 0 &&
-                                           keys_receive(&text->keys, &pair, w, &err) != 0)) {
+        lists += strcmp(pair.key, "SendTargets") == 0;
+        taken = keys_receive(&text->keys, &pair, &key, w, &err);
+        if (taken < 0 || (taken > 0 && take_own(c, key, pair.value, w) < 0))
             return -1;
-        }
     }
+    keys_offer(&text->keys, w);
     return result == TEXT_BAD || (lists > 0 && pairs > 1) ? -1 : 0;
 }
 
@@ -135,7 +131,7 @@ static int take_request(struct tgt_conn *c, bool final)
     struct keys_error err;
 
     if (!text->begun)
-        keys_begin_text(&text->keys, false, &c->params);
+        keys_begin_text(&text->keys, false, &c->params, 0);
     text->begun = true;
     text_writer_init(&w, text->answer, sizeof(text->answer));
     if (take_pairs(c, &w) != 0)

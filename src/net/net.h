@@ -56,7 +56,9 @@ uint64_t net_now_exact(struct net_reactor *r);
 /* Readable when net_run_once(r, 0) would find an event (not for timers: see net_deadline()). -1:
  * this engine has none. Before somebody else sleeps on it net_flush() must be called. */
 int net_reactor_fd(const struct net_reactor *r);
-uint64_t net_deadline(const struct net_reactor *r); /* of the next timer, or NET_NEVER */
+uint64_t net_deadline(const struct net_reactor *r); /* when to call net_run_once() at the latest */
+
+/* Sends what waits, and tells the kernel what to watch. */
 void net_flush(struct net_reactor *r);
 
 struct net_reactor_stats {
@@ -116,8 +118,9 @@ struct net_stream_ops {
     unsigned (*send_data)(void *user, struct iovec *iov, unsigned max);
     void (*sent)(void *user, size_t n);
     /* The stream has ended: the peer closed it (why->code 0), or an error. Comes once, after all
-     * received bytes were told, and not after net_stream_close(). The stream stays until
-     * net_stream_close(). */
+     * received bytes were told (but those that recv_space refuses while the connection is broken),
+     * and not after net_stream_close(). The stream stays until net_stream_close(). While recv_space
+     * refuses and there is nothing to send, it does not come. */
     void (*closed)(void *user, const struct lp_error *why);
 };
 
@@ -129,7 +132,8 @@ struct net_tcp_opts {
     unsigned send_buffer, recv_buffer; /* bytes, 0: the system's choice */
 };
 
-/* Until then nothing is read or sent. */
+/* Until then nothing is read or sent. The first callbacks come from the loop, send_data among them.
+ */
 void net_stream_start(struct net_stream *s, const struct net_stream_ops *ops, void *user);
 
 /* Something is to be sent: send_data is called before the loop sleeps next. */
@@ -184,7 +188,8 @@ uint16_t net_listener_port(const struct net_listener *l);
 const char *net_listener_address(const struct net_listener *l); /* as net_stream_local() */
 void net_listener_pause(struct net_listener *l, bool pause);
 
-/* Connections refused for lack of descriptors so far. Accepting is tried again every 100 ms. */
+/* How often accepting had to stop for lack of descriptors or memory. It is tried again every 100
+ * ms; until then connections wait in the backlog. */
 uint64_t net_listener_starved(const struct net_listener *l);
 void net_listener_close(struct net_listener *l);
 

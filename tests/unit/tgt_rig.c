@@ -275,7 +275,7 @@ static void on_unhold(void *user, void *memory, size_t length)
 static uint16_t on_lookup(void *user, struct login_tgt *l, struct login_policy *policy)
 {
     (void)user;
-    policy->portal_group_tag = tgt_conn_portal(l->opts->context)->group_tag;
+    policy->portal_group_tag = tgt_conn_portal(l->opts.context)->group_tag;
     if (!l->discovery && strncmp(l->target_name, "iqn.2026-01.test:", 17) != 0)
         return ISCSI_LOGIN_NOT_FOUND;
     return ISCSI_LOGIN_OK;
