@@ -17,26 +17,24 @@ void trig_pattern(uint8_t *bytes, size_t n, uint32_t from)
 
 /* ---- the owner: a small logical unit ---- */
 
-static unsigned remember(struct trig *r, struct tgt_task *task)
+static void remember(struct trig *r, struct tgt_task *task)
 {
     for (unsigned i = 0; i < RIG_TASKS; i++)
         if (!r->tasks[i]) {
             r->tasks[i] = task;
-            return i;
+            return;
         }
     fail_msg("more tasks than the rig remembers");
-    return 0;
 }
 
-static unsigned forget(struct trig *r, const struct tgt_task *task)
+static void forget(struct trig *r, const struct tgt_task *task)
 {
     for (unsigned i = 0; i < RIG_TASKS; i++)
         if (r->tasks[i] == task) {
             r->tasks[i] = NULL;
-            return i;
+            return;
         }
     fail_msg("a task that the owner does not have");
-    return 0;
 }
 
 struct tgt_task *trig_task(struct trig *r, uint32_t itt)
@@ -45,6 +43,12 @@ struct tgt_task *trig_task(struct trig *r, uint32_t itt)
         if (r->tasks[i] && r->tasks[i]->itt == itt)
             return r->tasks[i];
     return NULL;
+}
+
+/* It stays until the task is released. */
+static struct iovec *iov_of(const struct tgt_task *task)
+{
+    return task->user;
 }
 
 static uint64_t extent(const struct tgt_task *task)
@@ -80,16 +84,16 @@ void trig_end(struct trig *r, struct tgt_task *task)
     tgt_task_end(task);
 }
 
-static void answer_read(struct trig *r, struct tgt_task *task, unsigned i)
+static void answer_read(struct trig *r, struct tgt_task *task)
 {
     struct tgt_answer a = {
-        .iov = &r->iov[i],
+        .iov = iov_of(task),
         .iov_count = 1,
         .length = (uint32_t)extent(task),
         .transfer = extent(task),
     };
 
-    r->iov[i] = (struct iovec){r->ram + load_be32(task->cdb + 2) * RIG_BLOCK, a.length};
+    *iov_of(task) = (struct iovec){r->ram + load_be32(task->cdb + 2) * RIG_BLOCK, a.length};
     forget(r, task);
     tgt_task_respond(task, &a);
 }
@@ -102,21 +106,21 @@ static void finish_write(struct trig *r, struct tgt_task *task)
     tgt_task_respond(task, &a);
 }
 
-static void take_write(struct trig *r, struct tgt_task *task, unsigned i)
+static void take_write(struct trig *r, struct tgt_task *task)
 {
-    r->iov[i] = (struct iovec){r->ram + load_be32(task->cdb + 2) * RIG_BLOCK, extent(task)};
-    r->received = tgt_task_receive(task, &r->iov[i], 1, (uint32_t)extent(task));
+    *iov_of(task) = (struct iovec){r->ram + load_be32(task->cdb + 2) * RIG_BLOCK, extent(task)};
+    r->received = tgt_task_receive(task, iov_of(task), 1, (uint32_t)extent(task));
     if (r->received == 0 && !r->manual)
         finish_write(r, task);
 }
 
-static void answer_inquiry(struct trig *r, struct tgt_task *task, unsigned i)
+static void answer_inquiry(struct trig *r, struct tgt_task *task)
 {
     static uint8_t page[36] = {0, 0, 6, 2, 31};
     uint32_t n = load_be16(task->cdb + 3);
-    struct tgt_answer a = {.iov = &r->iov[i], .iov_count = 1, .length = n < 36 ? n : 36};
+    struct tgt_answer a = {.iov = iov_of(task), .iov_count = 1, .length = n < 36 ? n : 36};
 
-    r->iov[i] = (struct iovec){page, 36};
+    *iov_of(task) = (struct iovec){page, 36};
     a.transfer = a.length;
     forget(r, task);
     tgt_task_respond(task, &a);
@@ -132,23 +136,22 @@ static void on_command(void *user, struct tgt_task *task)
     memset(task->user, 0x5a, r->opts.task_user_bytes);
     if (used + 1 < sizeof r->log)
         r->log[used] = (char)('a' + task->itt % 26);
-
-    unsigned i = remember(r, task);
+    remember(r, task);
 
     if (r->manual) {
         if (task->cdb[0] == 0x2a && !r->no_receive)
-            take_write(r, task, i);
+            take_write(r, task);
         return;
     }
     if ((task->cdb[0] == 0x28 || task->cdb[0] == 0x2a) && !in_range(task)) {
         forget(r, task);
         check_condition(task, 5, 0x21);
     } else if (task->cdb[0] == 0x28) {
-        answer_read(r, task, i);
+        answer_read(r, task);
     } else if (task->cdb[0] == 0x2a) {
-        take_write(r, task, i);
+        take_write(r, task);
     } else if (task->cdb[0] == 0x12) {
-        answer_inquiry(r, task, i);
+        answer_inquiry(r, task);
     } else if (task->cdb[0] == 0) {
         forget(r, task);
         tgt_task_respond(task, &(struct tgt_answer){.status = 0});

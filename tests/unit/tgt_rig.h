@@ -74,7 +74,6 @@ struct trig {
     unsigned holds, hold_calls;
     uint32_t received; /* bytes that the last tgt_task_receive promised */
     uint8_t ram[RIG_RAM];
-    struct iovec iov[RIG_TASKS];
     char log[256]; /* order of commands: their first CDB bytes 9, see trig_tag() */
 };
 
