@@ -29,6 +29,9 @@ extern const struct command command_bench;
 extern const struct command command_verify;
 extern const struct command command_report;
 extern const struct command command_disks;
+extern const struct command command_discover;
+extern const struct command command_luns;
+extern const struct command command_serve;
 
 /* Prints the error as one line on stderr, and returns the status that fits it. */
 int command_fail(const struct command *command, const struct lp_error *err);

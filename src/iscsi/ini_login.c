@@ -11,7 +11,7 @@ void ini_login_forget(struct ini_conn *c)
 {
     if (!c->login)
         return;
-    if (c->login->opts)
+    if (c->state != INI_CONN_NEW)
         login_ini_end(c->login);
     free(c->login);
     c->login = NULL;
@@ -77,6 +77,7 @@ static void take_results(struct ini_conn *c)
     }
     s->params = l->params;
     s->tsih = l->tsih;
+    s->cmd_sn = l->cmd_sn;
     s->portal_group_tag = l->portal_group_tag;
     s->authenticated = l->authenticated;
     snprintf(s->target_alias, sizeof s->target_alias, "%s", l->target_alias);
@@ -97,20 +98,9 @@ static void logged_in(struct ini_conn *c)
     ini_tell(c->session, &event);
 }
 
-static enum login_result judge(struct ini_conn *c, const uint8_t *bhs, const uint8_t *data,
-                               uint32_t n)
-{
-    struct iscsi_bhs h;
-
-    iscsi_bhs_unpack(bhs, &h);
-    if (h.opcode != ISCSI_LOGIN_RESPONSE)
-        return login_ini_unexpected(c->login, h.opcode);
-    return login_ini_response(c->login, bhs, data, n);
-}
-
 void ini_on_login(struct ini_conn *c, const uint8_t *bhs, const uint8_t *data, uint32_t n)
 {
-    switch (judge(c, bhs, data, n)) {
+    switch (login_ini_response(c->login, bhs, data, n)) {
     case LOGIN_MORE:
         ini_wake(c);
         break;
@@ -129,7 +119,7 @@ void ini_on_login(struct ini_conn *c, const uint8_t *bhs, const uint8_t *data, u
 
 bool ini_login_out(struct ini_conn *c, struct iscsi_tx_pdu *out)
 {
-    const void *text;
+    const uint8_t *text;
     size_t n;
 
     if (!login_ini_request(c->login, out->bhs, &text, &n))
@@ -155,6 +145,8 @@ void ini_conn_start(struct ini_conn *c, uint64_t deadline_ns)
     c->login_opts = s->opts.login;
     c->login_opts.tsih = s->tsih;
     c->login_opts.cid = c->cid;
+    c->login_opts.itt = c->cid;
+    c->login_opts.exp_stat_sn = 0;
     c->login_opts.cmd_sn = s->cmd_sn;
     if (!c->leading) {
         c->login_opts.session = &s->params;

@@ -202,6 +202,7 @@ struct login_tgt_opts {
     void *user; /* for ops */
     const struct login_tgt_session_ops *session_ops;
     void *session_user;
+    void *context; /* the owner's, e.g. its connection; for ops to look at */
     struct iscsi_wishes wishes;
     uint32_t stat_sn;                     /* of the first response */
     uint32_t window;                      /* commands that may come after the login, at least 1 */

@@ -344,7 +344,7 @@ size_t text_cut_next(struct text_cut *cut, size_t max, const char **piece)
 
     if (n > max)
         n = max;
-    *piece = cut->bytes + cut->sent;
+    *piece = cut->bytes ? cut->bytes + cut->sent : "";
     cut->sent += n;
     return n;
 }

@@ -32,7 +32,8 @@ enum text_result {
 
 static inline void text_scan_init(struct text_scan *s, const void *bytes, size_t n)
 {
-    *s = (struct text_scan){bytes, (const char *)bytes + n};
+    s->at = bytes ? bytes : ""; /* an empty segment may have no address */
+    s->end = s->at + n;
 }
 
 /* The next pair. Key and value end with a NUL each. The value is everything behind the first "=";

@@ -210,6 +210,9 @@ static void start_others(struct world *w, struct input *in)
         ini_logout(w->s, &w->logout);
     } else if (what == 3) {
         ini_conn_acknowledge(w->c);
+        struct io *io = &w->io[byte(in) % TASKS];
+        if (io->busy)
+            ini_retry(&io->task);
     }
 }
 
@@ -325,7 +328,8 @@ static void send_pdu(struct world *w, uint8_t step)
     if (w->header_digest)
         length = add_digest(out, 0, length);
     size_t begin = length;
-    memset(out + length, 0x11, n + iscsi_padding(n));
+    bool spoil = w->data_digest && byte(in) == 0xff;
+    memset(out + length, spoil ? FRESH : 0x11, n + iscsi_padding(n));
     for (uint32_t i = 0; i < n && in->at < in->end && opcode != 0x25 && i < 80; i++)
         out[length + i] = byte(in);
     if (opcode == 0x3f) {
@@ -333,8 +337,10 @@ static void send_pdu(struct world *w, uint8_t step)
         store_be32(out + begin + 16, w->tags[byte(in) % 64]);
     }
     length += n + iscsi_padding(n);
-    if (w->data_digest && n)
+    if (w->data_digest && n) {
         length = add_digest(out, begin, length);
+        out[length - 1] ^= spoil;
+    }
     push(w, out, length);
 }
 
@@ -398,7 +404,6 @@ static void login(struct world *w, uint8_t flags)
         {"DataSequenceInOrder", "DataSequenceInOrder=No"},
         {"DefaultTime2Wait", "DefaultTime2Wait=2"},
         {"DefaultTime2Retain", "DefaultTime2Retain=20"},
-        {"ErrorRecoveryLevel", "ErrorRecoveryLevel=0"},
         {"TaskReporting", "TaskReporting=FastAbort"},
         {"iSCSIProtocolLevel", "iSCSIProtocolLevel=2"},
     };
@@ -429,6 +434,8 @@ static void login(struct world *w, uint8_t flags)
             at = say(text, at, flags & 1 ? "HeaderDigest=CRC32C" : "HeaderDigest=None");
         if (find_key(keys, request.data_segment_length, "DataDigest"))
             at = say(text, at, flags & 2 ? "DataDigest=CRC32C" : "DataDigest=None");
+        if (find_key(keys, request.data_segment_length, "ErrorRecoveryLevel"))
+            at = say(text, at, flags & 4 ? "ErrorRecoveryLevel=1" : "ErrorRecoveryLevel=0");
         for (size_t i = 0; i < sizeof answers / sizeof *answers; i++)
             if (find_key(keys, request.data_segment_length, answers[i][0]))
                 at = say(text, at, answers[i][1]);
@@ -481,6 +488,7 @@ static void make_opts(struct ini_opts *opts, struct world *w)
         .default_time2retain = 20,
         .max_outstanding_r2t = 8,
         .task_reporting = ISCSI_REPORT_FAST_ABORT,
+        .error_recovery_level = 1,
         .protocol_level = 2,
     };
 }
@@ -502,7 +510,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     require(w->c);
     ini_conn_start(w->c, 1000000);
     login(w, flags);
-    w->chunk = flags >> 2;
+    w->chunk = flags >> 3;
     for (unsigned i = 0; i < TASKS; i++)
         submit(w, i);
     pull(w);
