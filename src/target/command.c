@@ -128,19 +128,19 @@ static uint64_t room_of(const struct lu_task *lu)
     return SMALL_ROOM;
 }
 
+static void ignore(struct lu_task *lu)
+{
+    (void)lu;
+}
+
 static void no_memory(struct command *c)
 {
     /* The LU has the task already: it ends there without an effect. */
     struct tgt_task *task = c->tgt;
 
-    c->task.done = NULL;
+    c->task.done = ignore;
     lu_task_abort(&c->task);
     answer_status(task, SCSI_BUSY);
-}
-
-static void ignore(struct lu_task *lu)
-{
-    (void)lu;
 }
 
 /* A fault that tests asked for. */
@@ -180,7 +180,6 @@ void on_command(void *user, struct tgt_task *task)
     }
     if (c->task.data_out_length > 0) {
         if (!get_memory(s, c, c->task.data_out_length)) {
-            c->task.done = ignore;
             no_memory(c);
             return;
         }
