@@ -13,7 +13,7 @@ enum {
     STATUS_INTERRUPTED = 130, /* by SIGINT or SIGTERM; what was found until then is shown */
 };
 
-enum { COMMAND_MAX_OPTIONS = 64 };
+enum { COMMAND_MAX_OPTIONS = 96 };
 
 struct command {
     const char *name;
