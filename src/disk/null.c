@@ -55,6 +55,12 @@ static int null_poll(struct lp_queue *head, uint64_t wait_ns)
     return list_complete(&q->done, &head->stats);
 }
 
+static int null_wait_fd(struct lp_queue *head)
+{
+    (void)head;
+    return LP_WAIT_NONE;
+}
+
 static void null_queue_close(struct lp_queue *head)
 {
     free(head);
@@ -62,8 +68,10 @@ static void null_queue_close(struct lp_queue *head)
 
 static struct lp_queue *null_queue_open(struct lp_disk *head, unsigned depth, struct lp_error *err)
 {
-    static const struct lp_queue_ops ops = {
-        .submit = null_submit, .poll = null_poll, .close = null_queue_close};
+    static const struct lp_queue_ops ops = {.submit = null_submit,
+                                            .poll = null_poll,
+                                            .close = null_queue_close,
+                                            .wait_fd = null_wait_fd};
     struct null_queue *q = calloc(1, sizeof *q);
 
     if (!q) {

@@ -85,6 +85,12 @@ static int ram_poll(struct lp_queue *head, uint64_t wait_ns)
     return list_complete(&q->done, &head->stats);
 }
 
+static int ram_wait_fd(struct lp_queue *head)
+{
+    (void)head;
+    return LP_WAIT_NONE;
+}
+
 static void ram_queue_close(struct lp_queue *head)
 {
     free(head);
@@ -93,7 +99,7 @@ static void ram_queue_close(struct lp_queue *head)
 static struct lp_queue *ram_queue_open(struct lp_disk *head, unsigned depth, struct lp_error *err)
 {
     static const struct lp_queue_ops ops = {
-        .submit = ram_submit, .poll = ram_poll, .close = ram_queue_close};
+        .submit = ram_submit, .poll = ram_poll, .close = ram_queue_close, .wait_fd = ram_wait_fd};
     struct ram_queue *q = calloc(1, sizeof *q);
 
     if (!q) {

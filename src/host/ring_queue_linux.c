@@ -340,7 +340,9 @@ static void ring_close(struct lp_queue *q)
     free(a);
 }
 
-static const struct lp_queue_ops ring_ops = {ring_submit, ring_kick, ring_poll, ring_close};
+/* No wait_fd: the driver wakes a futex, which no descriptor stands for. */
+static const struct lp_queue_ops ring_ops = {
+    .submit = ring_submit, .kick = ring_kick, .poll = ring_poll, .close = ring_close};
 
 uint64_t ring_queue_sleeps(const struct lp_queue *q)
 {
