@@ -3,6 +3,7 @@
  * Disks: anything that answers requests at a byte offset, named by URL.
  *
  *   null:SIZE   moves no data; ram:SIZE   memory; file:PATH   a file or block device;
+ *   iscsi://[USER@]HOST[:PORT]/TARGET/LUN   a LUN of an iSCSI target
  *   fault:KIND[,...]:URL   wraps another disk and gives wrong data on purpose (for tests)
  *
  * A new disk is one struct lp_disk_type in one file and one line in disk/table.c.
@@ -12,6 +13,7 @@
 #define LUNPATH_DISK_H
 
 #include <lunpath/error.h>
+#include <lunpath/iscsi.h>
 #include <lunpath/queue.h>
 
 enum lp_engine {
@@ -29,6 +31,7 @@ struct lp_disk_opts {
     bool zero_reads;  /* null: READ fills with zeros */
     bool small_pages; /* ram: do not ask for huge pages */
     enum lp_engine engine;
+    const struct lp_iscsi_opts *iscsi; /* iscsi: required there */
 };
 
 #define LP_DISK_OPTS_DEFAULT ((struct lp_disk_opts){.fd = -1})

@@ -13,7 +13,7 @@ enum {
     STATUS_INTERRUPTED = 130, /* by SIGINT or SIGTERM; what was found until then is shown */
 };
 
-enum { COMMAND_MAX_OPTIONS = 64 };
+enum { COMMAND_MAX_OPTIONS = 96 };
 
 struct command {
     const char *name;
@@ -29,6 +29,9 @@ extern const struct command command_bench;
 extern const struct command command_verify;
 extern const struct command command_report;
 extern const struct command command_disks;
+extern const struct command command_discover;
+extern const struct command command_luns;
+extern const struct command command_serve;
 
 /* Prints the error as one line on stderr, and returns the status that fits it. */
 int command_fail(const struct command *command, const struct lp_error *err);

@@ -12,6 +12,7 @@ extern const struct lp_disk_type disk_null;
 extern const struct lp_disk_type disk_ram;
 extern const struct lp_disk_type disk_file;
 extern const struct lp_disk_type disk_fault;
+extern const struct lp_disk_type disk_iscsi;
 
 enum {
     DISK_MIN_BLOCK = 512,

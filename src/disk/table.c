@@ -7,7 +7,7 @@
 #include <unistd.h>
 
 static const struct lp_disk_type *const disk_types[] = {
-    &disk_null, &disk_ram, &disk_file, &disk_fault, NULL,
+    &disk_null, &disk_ram, &disk_file, &disk_iscsi, &disk_fault, NULL,
 };
 
 const struct lp_disk_type *const *lp_disk_types(void)
@@ -60,8 +60,8 @@ struct lp_disk *lp_disk_open(const char *url, const struct lp_disk_opts *opts, s
     if (opts->fd >= 0)
         close(opts->fd);
     lp_error_set(err, LP_ERROR_USAGE, 0,
-                 "there is no disk \"%s\"; write ram:SIZE, null:SIZE, or file:PATH for a file or "
-                 "block device",
+                 "there is no disk \"%s\"; write ram:SIZE, null:SIZE, file:PATH for a file or "
+                 "block device, or iscsi://HOST/TARGET/LUN",
                  url);
     return NULL;
 }

@@ -63,7 +63,7 @@ struct ini_opts {
     /* Names, ISID, wishes, credentials, the random callback: login.h. Copied with the strings and
      * secrets that it points to (not `outstanding`, which stays the owner's). tsih, cid, cmd_sn and
      * session are filled in here. MaxOutstandingR2T is bounded by INI_R2T_MAX, and
-     * ErrorRecoveryLevel is 0. */
+     * ErrorRecoveryLevel by 1. */
     struct login_ini_opts login;
     bool allow_short_secrets; /* under 96 bits (I-CHAP-07) */
 
@@ -233,9 +233,18 @@ struct ini_task {
     /* private from here on */
     struct ini_op op;
     struct ini_extents moved; /* read: good Data-In; write: Data-Out handed to the transport */
-    uint32_t sn;              /* read: next DataSN; write: next R2TSN */
-    uint32_t unsolicited;     /* write: how many bytes go unasked */
-    uint32_t seek_offset;     /* where in the payload piece seek_index of iov begins */
+    struct ini_extents seen;  /* level 1: the DataSN or R2TSN that came */
+    struct ini_held {         /* level 1: a status that waits for lost data */
+        bool waits, overflow, underflow;
+        uint8_t status;
+        uint32_t residual, stat_sn, exp_data_sn;
+    } held;
+    uint32_t ack_ttt;
+    bool ack_due, snack_refused;
+    uint8_t segmentation; /* of its connection when it was sent */
+    uint32_t sn;          /* read: next DataSN; write: next R2TSN */
+    uint32_t unsolicited; /* write: how many bytes go unasked */
+    uint32_t seek_offset; /* where in the payload piece seek_index of iov begins */
     unsigned seek_index;
     struct ini_burst {
         struct ini_task *task; /* NULL: free */
@@ -247,6 +256,10 @@ struct ini_task {
 /* Sends the task, now or when the window opens. At most opts.depth tasks at a time: more wait here
  * and cost nothing. */
 void ini_submit(struct ini_session *s, struct ini_task *task);
+
+/* Level 1: sends the command again as it was, if the target has not acknowledged it (7.2.1);
+ * otherwise nothing. For a task that is late. */
+void ini_retry(struct ini_task *task);
 
 /* Task management (11.5). ABORT TASK names a task in flight; the others a LUN or the target. The
  * affected tasks end INI_ABORTED when the target says that it is done, or before if they had

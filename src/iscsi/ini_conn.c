@@ -87,8 +87,9 @@ static void dispatch(struct ini_conn *c, const struct iscsi_rx_pdu *pdu)
     if (!pdu->data_digest_ok) {
         /* Level 0: what was lost is recovered with the session (I-ERR-02, I-ERR-03). */
         c->session->counters.digest_errors++;
-        ini_fail(c, INI_CLOSE_DIGEST, "the data digest of a %s is wrong",
-                 iscsi_opcode_name(h.opcode, name));
+        if (!ini_digest_recovered(c, pdu->bhs))
+            ini_fail(c, INI_CLOSE_DIGEST, "the data digest of a %s is wrong",
+                     iscsi_opcode_name(h.opcode, name));
     } else if (!fn) {
         ini_fail(c, INI_CLOSE_PROTOCOL, "the target sent a PDU that is out of place: %s",
                  iscsi_opcode_name(h.opcode, name));

@@ -31,6 +31,14 @@ bool ini_extents_add(struct ini_extents *e, uint32_t begin, uint32_t length)
     return true;
 }
 
+bool ini_extents_has(const struct ini_extents *e, uint32_t at)
+{
+    for (unsigned i = 0; i < e->count; i++)
+        if (at >= e->of[i].begin && at < e->of[i].end)
+            return true;
+    return false;
+}
+
 bool ini_extents_cover(const struct ini_extents *e, uint32_t length)
 {
     return !length || (e->count && e->of[0].begin == 0 && e->of[0].end >= length);
@@ -56,6 +64,17 @@ struct ini_seek ini_seek(struct ini_task *task, uint32_t offset)
 
 /* ---- Data-In ---- */
 
+/* DataSN and R2TSN count from 0 in each task. At level 0 none may be missing. */
+static bool is_gap(const struct ini_conn *c, const struct ini_task *task, uint32_t sn)
+{
+    return sn > task->sn && (!ini_recovers(c) || sn - task->sn > UINT16_MAX);
+}
+
+static bool is_duplicate(const struct ini_conn *c, const struct ini_task *task, uint32_t sn)
+{
+    return sn < task->sn && (!ini_recovers(c) || ini_extents_has(&task->seen, sn));
+}
+
 /* The task of a Data-In whose segment may be stored, checked before the first byte of it is
  * (I-IN-03, I-IN-04) and again, counted, when it is whole. NULL: drop it, or c has failed. */
 static struct ini_task *data_in_task(struct ini_conn *c, const struct iscsi_data_in *pdu,
@@ -79,10 +98,10 @@ static struct ini_task *data_in_task(struct ini_conn *c, const struct iscsi_data
                  (unsigned)task->length);
     else if (pdu->ttt != ISCSI_TAG_NONE && pdu->acknowledge && pdu->lun != task->lun)
         ini_fail(c, INI_CLOSE_PROTOCOL, "the target sent Data-In with another LUN than its task's");
-    else if ((int32_t)(pdu->data_sn - task->sn) > 0)
+    else if (is_gap(c, task, pdu->data_sn))
         ini_fail(c, INI_CLOSE_PROTOCOL, "Data-In is missing: DataSN %u came where %u was due",
                  (unsigned)pdu->data_sn, (unsigned)task->sn);
-    else if (pdu->data_sn != task->sn)
+    else if (is_duplicate(c, task, pdu->data_sn))
         s->counters.duplicates += whole;
     else
         return task;
@@ -104,16 +123,28 @@ struct ini_task *ini_place_data_in(struct ini_conn *c, const uint8_t *bhs, uint3
 static void data_in_status(struct ini_conn *c, struct ini_task *task,
                            const struct iscsi_data_in *pdu)
 {
-    if (!ini_take_status(c, pdu->stat_sn))
-        return;
     if (!pdu->final)
         ini_fail(c, INI_CLOSE_PROTOCOL, "the target sent a status in a Data-In without its F bit");
     else if (pdu->status == 0x02)
         ini_fail(c, INI_CLOSE_PROTOCOL, "the target sent CHECK CONDITION in a Data-In");
     else if (pdu->overflow && pdu->underflow)
         ini_fail(c, INI_CLOSE_PROTOCOL, "the target set both residual bits in a Data-In");
-    else
+    else if (!ini_hold_status(c, task,
+                              &(struct ini_held){
+                                  .overflow = pdu->overflow,
+                                  .underflow = pdu->underflow,
+                                  .status = pdu->status,
+                                  .residual = pdu->residual_count,
+                                  .stat_sn = pdu->stat_sn,
+                                  .exp_data_sn = pdu->data_sn + 1,
+                              }) &&
+             ini_take_status(c, pdu->stat_sn))
         ini_task_status(task, pdu->status, pdu->overflow, pdu->underflow, pdu->residual_count);
+}
+
+static bool op_lives(const struct ini_task *task)
+{
+    return task->op.state == INI_SENT || task->op.state == INI_RESEND;
 }
 
 void ini_on_data_in(struct ini_conn *c, const uint8_t *bhs, const uint8_t *data, uint32_t n)
@@ -130,13 +161,17 @@ void ini_on_data_in(struct ini_conn *c, const uint8_t *bhs, const uint8_t *data,
             ini_take_status(c, pdu.stat_sn);
         return;
     }
-    task->sn++;
+    if (!ini_number_seen(c, task, pdu.data_sn))
+        return;
     if (!ini_extents_add(&task->moved, pdu.buffer_offset, n)) {
         ini_fail(c, INI_CLOSE_PROTOCOL,
                  "the target scattered a read over more pieces than can be followed");
         return;
     }
-    if (pdu.status_present)
+    if (pdu.acknowledge)
+        ini_acknowledge_asked(c, task, pdu.ttt);
+    ini_data_settled(c, task);
+    if (pdu.status_present && op_lives(task))
         data_in_status(c, task, &pdu);
 }
 
@@ -217,12 +252,12 @@ void ini_on_r2t(struct ini_conn *c, const uint8_t *bhs, const uint8_t *data, uin
         ini_fail(c, INI_CLOSE_PROTOCOL, "the target sent %s", flaw);
         return;
     }
-    if ((int32_t)(pdu.r2t_sn - task->sn) > 0) {
+    if (is_gap(c, task, pdu.r2t_sn)) {
         ini_fail(c, INI_CLOSE_PROTOCOL, "an R2T is missing: R2TSN %u came where %u was due",
                  (unsigned)pdu.r2t_sn, (unsigned)task->sn);
         return;
     }
-    if (pdu.r2t_sn != task->sn) {
+    if (is_duplicate(c, task, pdu.r2t_sn)) {
         s->counters.duplicates++;
         return;
     }
@@ -233,7 +268,8 @@ void ini_on_r2t(struct ini_conn *c, const uint8_t *bhs, const uint8_t *data, uin
                  (unsigned)s->params.max_outstanding_r2t);
         return;
     }
-    task->sn++;
+    if (!ini_number_seen(c, task, pdu.r2t_sn))
+        return;
     *burst = (struct ini_burst){
         .task = task,
         .ttt = pdu.ttt,

@@ -57,6 +57,7 @@ struct ini_slot {
 enum {
     INI_SPARE_SLOTS = 32, /* beside opts.depth, for management */
     INI_REPLIES_MAX = 256,
+    INI_SNACKS_MAX = 64,
     INI_RETRIES_MAX = 8,
     INI_TX_SLOTS = 64,
     INI_STAGING_BYTES = 65536,
@@ -139,6 +140,9 @@ struct ini_conn {
 
     uint32_t exp_stat_sn;
     uint32_t told_stat_sn; /* the ExpStatSN sent last */
+    uint8_t segmentation;  /* counts the changes of params.mrdsl_in */
+    uint64_t stat_ahead;   /* level 1: which beyond it have come */
+    uint32_t next_stat_sn; /* level 1: the first neither come nor asked for */
     bool acknowledge;      /* a NOP-Out must tell it */
     bool want_told;
 
@@ -147,6 +151,8 @@ struct ini_conn {
     struct ini_list queue;                      /* tasks and text requests, in order */
     struct ini_burst *burst_first, *burst_last; /* solicited Data-Out, in order of the R2Ts */
     struct ini_burst *unsolicited;
+    struct iscsi_snack snacks[INI_SNACKS_MAX];
+    unsigned snack_head, snack_count;
     struct ini_reply replies[INI_REPLIES_MAX];
     unsigned reply_head, reply_count;
     unsigned in_flight; /* tasks allegiant and sent */
@@ -258,7 +264,23 @@ void ini_payload(struct ini_task *task, uint32_t offset, uint32_t n, struct iscs
 
 /* Adds begin..begin+length. False: too many pieces to remember. */
 bool ini_extents_add(struct ini_extents *e, uint32_t begin, uint32_t length);
+bool ini_extents_has(const struct ini_extents *e, uint32_t at);
 bool ini_extents_cover(const struct ini_extents *e, uint32_t length); /* 0..length, all of it */
+
+/* ---- ini_snack.c: recovery at level 1 ---- */
+
+bool ini_recovers(const struct ini_conn *c);
+bool ini_snack_out(struct ini_conn *c, struct iscsi_tx_pdu *out);
+bool ini_status_ahead(struct ini_conn *c, uint32_t stat_sn); /* as ini_take_status */
+void ini_status_advance(struct ini_conn *c);
+/* A Data-In or R2T with this number counts; asks for those before it. False: c has failed. */
+bool ini_number_seen(struct ini_conn *c, struct ini_task *task, uint32_t sn);
+void ini_acknowledge_asked(struct ini_conn *c, struct ini_task *task, uint32_t ttt);
+/* True: the status waits for data that are missing. False: it counts now. */
+bool ini_hold_status(struct ini_conn *c, struct ini_task *task, const struct ini_held *held);
+void ini_data_settled(struct ini_conn *c, struct ini_task *task);  /* after each Data-In */
+bool ini_digest_recovered(struct ini_conn *c, const uint8_t *bhs); /* false: it cannot be */
+void ini_snack_rejected(struct ini_conn *c, const uint8_t *header);
 
 /* ---- others ---- */
 

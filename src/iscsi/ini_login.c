@@ -11,7 +11,8 @@ void ini_login_forget(struct ini_conn *c)
 {
     if (!c->login)
         return;
-    login_ini_end(c->login);
+    if (c->state != INI_CONN_NEW)
+        login_ini_end(c->login);
     free(c->login);
     c->login = NULL;
 }
@@ -76,6 +77,7 @@ static void take_results(struct ini_conn *c)
     }
     s->params = l->params;
     s->tsih = l->tsih;
+    s->cmd_sn = l->cmd_sn;
     s->portal_group_tag = l->portal_group_tag;
     s->authenticated = l->authenticated;
     snprintf(s->target_alias, sizeof s->target_alias, "%s", l->target_alias);
@@ -143,6 +145,8 @@ void ini_conn_start(struct ini_conn *c, uint64_t deadline_ns)
     c->login_opts = s->opts.login;
     c->login_opts.tsih = s->tsih;
     c->login_opts.cid = c->cid;
+    c->login_opts.itt = c->cid;
+    c->login_opts.exp_stat_sn = 0;
     c->login_opts.cmd_sn = s->cmd_sn;
     if (!c->leading) {
         c->login_opts.session = &s->params;

@@ -77,7 +77,8 @@ static int copy_strings(struct ini_session *s)
 /* What cannot be kept is not offered. */
 static void bound_wishes(struct iscsi_params *wish)
 {
-    wish->error_recovery_level = 0;
+    if (wish->error_recovery_level > 1)
+        wish->error_recovery_level = 1;
     if (wish->max_outstanding_r2t > INI_R2T_MAX)
         wish->max_outstanding_r2t = INI_R2T_MAX;
 }

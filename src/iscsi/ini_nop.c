@@ -354,6 +354,8 @@ void ini_on_reject(struct ini_conn *c, const uint8_t *bhs, const uint8_t *data, 
         return;
     }
     struct ini_op *op = rejected_op(c, data, n);
+    if (n >= ISCSI_BHS_SIZE && (data[0] & 0x3f) == ISCSI_SNACK)
+        ini_snack_rejected(c, data);
     if (op)
         reject_op(c, op, pdu.reason);
     if (pdu.reason == ISCSI_REJECT_WAITING_FOR_LOGOUT)

@@ -147,8 +147,8 @@ static bool out_acknowledge(struct ini_conn *c, struct iscsi_tx_pdu *out)
 bool ini_next_out(struct ini_conn *c, struct iscsi_tx_pdu *out)
 {
     static bool (*const makers[])(struct ini_conn *, struct iscsi_tx_pdu *) = {
-        out_reply, out_resend,    out_unsolicited, out_urgent,
-        out_queue, out_solicited, out_acknowledge,
+        ini_snack_out, out_reply, out_resend,    out_unsolicited,
+        out_urgent,    out_queue, out_solicited, out_acknowledge,
     };
     static bool (*const last[])(struct ini_conn *, struct iscsi_tx_pdu *) = {out_urgent};
     bool leaving = c->state == INI_CONN_LEAVING;

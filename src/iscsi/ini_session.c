@@ -124,7 +124,7 @@ void ini_conn_open(struct ini_conn *c)
 {
     c->state = INI_CONN_FULL;
     c->deadline = INI_NEVER;
-    c->told_stat_sn = c->exp_stat_sn;
+    c->told_stat_sn = c->next_stat_sn = c->exp_stat_sn;
     distribute(c->session);
 }
 
@@ -134,6 +134,8 @@ bool ini_take_status(struct ini_conn *c, uint32_t stat_sn)
 {
     int32_t ahead = (int32_t)(stat_sn - c->exp_stat_sn);
 
+    if (ahead > 0 && ini_recovers(c))
+        return ini_status_ahead(c, stat_sn);
     if (ahead > 0) {
         ini_fail(c, INI_CLOSE_PROTOCOL, "a response is missing: StatSN %u came where %u was due",
                  (unsigned)stat_sn, (unsigned)c->exp_stat_sn);
@@ -143,7 +145,7 @@ bool ini_take_status(struct ini_conn *c, uint32_t stat_sn)
         c->session->counters.duplicates++;
         return false;
     }
-    c->exp_stat_sn++;
+    ini_status_advance(c);
     if (c->session->set_aborts)
         ini_wake(c);
     return true;

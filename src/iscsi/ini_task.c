@@ -18,7 +18,8 @@ void ini_submit(struct ini_session *s, struct ini_task *task)
     task->sense_length = 0;
     task->residual = 0;
     task->transferred = 0;
-    task->moved.count = 0;
+    task->moved.count = task->seen.count = 0;
+    task->held.waits = task->ack_due = task->snack_refused = false;
     task->sn = 0;
     task->unsolicited = 0;
     task->seek_index = 0;
@@ -95,6 +96,7 @@ void ini_task_command(struct ini_conn *c, struct ini_task *task, struct iscsi_tx
     if (immediate)
         ini_payload(task, 0, immediate, out);
     task->unsolicited = unsolicited;
+    task->segmentation = c->segmentation;
     ini_extents_add(&task->moved, 0, immediate);
     if (unsolicited > immediate) {
         struct ini_burst *burst = &task->bursts[INI_R2T_MAX];
@@ -174,6 +176,25 @@ static const char *response_flaw(const struct iscsi_scsi_response *pdu)
     return NULL;
 }
 
+/* Level 1: a good status goes nowhere while its data have holes. */
+static bool waits_for_data(struct ini_conn *c, const struct iscsi_scsi_response *pdu)
+{
+    struct ini_op *op = ini_op_find(c->session, pdu->itt);
+
+    if (!op || op->kind != INI_KIND_TASK || op->conn != c ||
+        pdu->response != ISCSI_COMPLETED_AT_TARGET || !is_good(pdu->status))
+        return false;
+    return ini_hold_status(c, ini_task_of(op),
+                           &(struct ini_held){
+                               .overflow = pdu->overflow,
+                               .underflow = pdu->underflow,
+                               .status = pdu->status,
+                               .residual = pdu->residual_count,
+                               .stat_sn = pdu->stat_sn,
+                               .exp_data_sn = pdu->exp_data_sn,
+                           });
+}
+
 void ini_on_scsi_response(struct ini_conn *c, const uint8_t *bhs, const uint8_t *data, uint32_t n)
 {
     struct iscsi_scsi_response pdu;
@@ -184,9 +205,9 @@ void ini_on_scsi_response(struct ini_conn *c, const uint8_t *bhs, const uint8_t 
         ini_fail(c, INI_CLOSE_PROTOCOL, "the target sent %s", flaw);
         return;
     }
-    if (!ini_take_status(c, pdu.stat_sn))
-        return;
     ini_take_window(c->session, pdu.exp_cmd_sn, pdu.max_cmd_sn);
+    if (waits_for_data(c, &pdu) || !ini_take_status(c, pdu.stat_sn))
+        return;
     struct ini_op *op = ini_op_answered(c, pdu.itt, INI_KIND_TASK, "SCSI Response");
     if (!op)
         return;
@@ -197,7 +218,8 @@ void ini_on_scsi_response(struct ini_conn *c, const uint8_t *bhs, const uint8_t 
         return;
     }
     /* Data-In and R2T counted by the target but never seen here are lost data (7.9). */
-    if ((int32_t)(pdu.exp_data_sn - task->sn) > 0 && task->direction != INI_NONE) {
+    if (pdu.exp_data_sn > task->sn && task->direction != INI_NONE && !task->snack_refused &&
+        is_good(pdu.status)) {
         ini_fail(c, INI_CLOSE_PROTOCOL,
                  "data are missing: the target sent %u Data-In or R2T of a command, %u came",
                  (unsigned)pdu.exp_data_sn, (unsigned)task->sn);

@@ -38,6 +38,7 @@ void ini_start_text(struct ini_conn *c)
     while (!c->text && c->texts.first) {
         struct ini_text *text = ini_text_of(c->texts.first);
         if (text->mrdsl_in) {
+            c->segmentation++;
             int n = snprintf(c->declaration, sizeof c->declaration,
                              "MaxRecvDataSegmentLength=%" PRIu32, text->mrdsl_in);
             text->request = c->declaration;
@@ -159,6 +160,7 @@ static void text_done(struct ini_conn *c, struct ini_text *text)
     if (text->declared)
         c->params.mrdsl_out = text->declared;
     if (text->mrdsl_in) {
+        c->segmentation++;
         c->params.mrdsl_in = text->mrdsl_in;
         iscsi_rx_set_limit(&c->rx, text->mrdsl_in);
     }

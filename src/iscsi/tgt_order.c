@@ -73,6 +73,8 @@ static void pass(struct tgt_slot *slot)
     s->in_window++;
     slot->windowed = true;
     tgt_order_window(s);
+    if (s->tmfs.first)
+        tgt_dirty(s); /* one may wait for it */
 }
 
 static void run(struct tgt_slot *slot)

@@ -10,7 +10,7 @@ struct poll_engine {
     struct pollfd *fds;
     unsigned *slots;
     unsigned room;
-    unsigned first; /* slot to begin with: the last ones have their turn as well */
+    unsigned first; /* slot to begin with: behind the last one that was told */
 };
 
 static void *poll_open(struct lp_error *err)
@@ -94,7 +94,6 @@ static int poll_wait(void *engine, struct net_reactor *r, uint64_t timeout_ns,
         e->fds[n] = (struct pollfd){watch->fd, (short)watch->events, 0};
         e->slots[n++] = slot;
     }
-    e->first++;
     r->stats.waits++;
     ready = poll(e->fds, n, poll_timeout(timeout_ns));
     for (unsigned i = 0; i < n && ready > 0 && count < max; i++) {
@@ -102,6 +101,7 @@ static int poll_wait(void *engine, struct net_reactor *r, uint64_t timeout_ns,
             continue;
         events[count++] =
             (struct net_event){e->slots[i], r->slots[e->slots[i]].generation, e->fds[i].revents};
+        e->first = e->slots[i] + 1;
     }
     return count;
 }

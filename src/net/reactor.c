@@ -63,7 +63,8 @@ static int open_engine(struct net_reactor *r, const char *name, struct lp_error 
     }
     if (!known)
         return lp_error_set(err, LP_ERROR_USAGE, 0,
-                            "there is no network engine \"%s\" in this build", name);
+                            "there is no network engine \"%.40s\" in this build; choose %s%s", name,
+                            net_engines[0]->name, net_engines[1] ? " or poll" : "");
     return -1;
 }
 

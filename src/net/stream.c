@@ -15,7 +15,7 @@
 #endif
 
 enum {
-    SEGMENTS = 64, /* of one system call */
+    SEGMENTS = 256, /* of one system call */
     ROUNDS = 4,    /* reads or writes of one stream before the others have their turn */
 };
 

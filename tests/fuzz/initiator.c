@@ -178,38 +178,64 @@ static void start_tmf(struct world *w, struct input *in)
         w->tmf_busy = false;
 }
 
+static const char targets[] = "SendTargets=All";
+
+static void start_ping(struct world *w)
+{
+    w->ping = (struct ini_ping){.data = targets,
+                                .length = sizeof targets,
+                                .deadline_ns = w->now + 5000,
+                                .done = ping_done,
+                                .user = &w->ping_busy};
+    w->ping_busy = true;
+    ini_ping(w->c, &w->ping);
+}
+
+static void start_text(struct world *w, uint32_t mrdsl)
+{
+    w->text = (struct ini_text){.request = targets,
+                                .request_length = sizeof targets,
+                                .mrdsl_in = mrdsl,
+                                .deadline_ns = w->now + 5000,
+                                .pair = on_pair,
+                                .done = text_done,
+                                .user = &w->text_busy};
+    w->text_busy = true;
+    ini_text(w->c, &w->text);
+}
+
+static void start_logout(struct world *w, uint8_t reason)
+{
+    w->logout = (struct ini_logout){.reason = reason,
+                                    .deadline_ns = w->now + 5000,
+                                    .done = logout_done,
+                                    .user = &w->logout_busy};
+    w->logout_busy = true;
+    ini_logout(w->s, &w->logout);
+}
+
 static void start_others(struct world *w, struct input *in)
 {
-    static const char targets[] = "SendTargets=All";
-    uint8_t what = byte(in) % 4;
+    struct io *io = &w->io[byte(in) % TASKS];
 
-    if (what == 0 && !w->ping_busy) {
-        w->ping = (struct ini_ping){.data = targets,
-                                    .length = sizeof targets,
-                                    .deadline_ns = w->now + 5000,
-                                    .done = ping_done,
-                                    .user = &w->ping_busy};
-        w->ping_busy = true;
-        ini_ping(w->c, &w->ping);
-    } else if (what == 1 && !w->text_busy) {
-        w->text = (struct ini_text){.request = targets,
-                                    .request_length = sizeof targets,
-                                    .mrdsl_in = byte(in) & 1 ? 512u + byte(in) * 100u : 0,
-                                    .deadline_ns = w->now + 5000,
-                                    .pair = on_pair,
-                                    .done = text_done,
-                                    .user = &w->text_busy};
-        w->text_busy = true;
-        ini_text(w->c, &w->text);
-    } else if (what == 2 && !w->logout_busy && byte(in) == 0xff) {
-        w->logout = (struct ini_logout){.reason = byte(in) % 3,
-                                        .deadline_ns = w->now + 5000,
-                                        .done = logout_done,
-                                        .user = &w->logout_busy};
-        w->logout_busy = true;
-        ini_logout(w->s, &w->logout);
-    } else if (what == 3) {
+    switch (byte(in) % 4) {
+    case 0:
+        if (!w->ping_busy)
+            start_ping(w);
+        break;
+    case 1:
+        if (!w->text_busy)
+            start_text(w, byte(in) & 1 ? 512u + byte(in) * 100u : 0);
+        break;
+    case 2:
+        if (!w->logout_busy && byte(in) == 0xff)
+            start_logout(w, byte(in) % 3);
+        break;
+    default:
         ini_conn_acknowledge(w->c);
+        if (io->busy)
+            ini_retry(&io->task);
+        break;
     }
 }
 
@@ -325,7 +351,8 @@ static void send_pdu(struct world *w, uint8_t step)
     if (w->header_digest)
         length = add_digest(out, 0, length);
     size_t begin = length;
-    memset(out + length, 0x11, n + iscsi_padding(n));
+    bool spoil = w->data_digest && byte(in) == 0xff;
+    memset(out + length, spoil ? FRESH : 0x11, n + iscsi_padding(n));
     for (uint32_t i = 0; i < n && in->at < in->end && opcode != 0x25 && i < 80; i++)
         out[length + i] = byte(in);
     if (opcode == 0x3f) {
@@ -333,8 +360,10 @@ static void send_pdu(struct world *w, uint8_t step)
         store_be32(out + begin + 16, w->tags[byte(in) % 64]);
     }
     length += n + iscsi_padding(n);
-    if (w->data_digest && n)
+    if (w->data_digest && n) {
         length = add_digest(out, begin, length);
+        out[length - 1] ^= spoil;
+    }
     push(w, out, length);
 }
 
@@ -398,7 +427,6 @@ static void login(struct world *w, uint8_t flags)
         {"DataSequenceInOrder", "DataSequenceInOrder=No"},
         {"DefaultTime2Wait", "DefaultTime2Wait=2"},
         {"DefaultTime2Retain", "DefaultTime2Retain=20"},
-        {"ErrorRecoveryLevel", "ErrorRecoveryLevel=0"},
         {"TaskReporting", "TaskReporting=FastAbort"},
         {"iSCSIProtocolLevel", "iSCSIProtocolLevel=2"},
     };
@@ -429,6 +457,8 @@ static void login(struct world *w, uint8_t flags)
             at = say(text, at, flags & 1 ? "HeaderDigest=CRC32C" : "HeaderDigest=None");
         if (find_key(keys, request.data_segment_length, "DataDigest"))
             at = say(text, at, flags & 2 ? "DataDigest=CRC32C" : "DataDigest=None");
+        if (find_key(keys, request.data_segment_length, "ErrorRecoveryLevel"))
+            at = say(text, at, flags & 4 ? "ErrorRecoveryLevel=1" : "ErrorRecoveryLevel=0");
         for (size_t i = 0; i < sizeof answers / sizeof *answers; i++)
             if (find_key(keys, request.data_segment_length, answers[i][0]))
                 at = say(text, at, answers[i][1]);
@@ -481,6 +511,7 @@ static void make_opts(struct ini_opts *opts, struct world *w)
         .default_time2retain = 20,
         .max_outstanding_r2t = 8,
         .task_reporting = ISCSI_REPORT_FAST_ABORT,
+        .error_recovery_level = 1,
         .protocol_level = 2,
     };
 }
@@ -502,9 +533,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     require(w->c);
     ini_conn_start(w->c, 1000000);
     login(w, flags);
-    w->chunk = flags >> 2;
+    w->chunk = flags >> 3;
     for (unsigned i = 0; i < TASKS; i++)
         submit(w, i);
+    start_text(w, 0);
+    start_ping(w);
     pull(w);
     while (w->in.at < w->in.end && !w->over)
         step(w, byte(&w->in));
