@@ -3,6 +3,8 @@
 #include "host/iommu.h"
 #include "host/prep.h"
 
+#include "base/request_list.h"
+
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -32,8 +34,8 @@ struct dma {
     uint32_t max_iov;
     struct dma_slot *slots, *free_slots;
     struct iovec *iovs;
-    struct lp_request *done_first, *done_last; /* ended without the disk */
-    int wait_fd;                               /* as wait_fd() said last */
+    struct request_list done; /* ended without the disk */
+    int wait_fd;              /* as wait_fd() said last */
     struct tlb_entry tlb[TLB_ENTRIES];
 };
 
@@ -85,12 +87,7 @@ static int collect(struct dma *d, struct dma_slot *s, const struct lp_request *r
 static void finish_early(struct dma *d, struct lp_request *req, int status)
 {
     req->status = status;
-    req->next = NULL;
-    if (d->done_last)
-        d->done_last->next = req;
-    else
-        d->done_first = req;
-    d->done_last = req;
+    list_add(&d->done, req);
 }
 
 static void child_complete(struct lp_request *child)
@@ -149,7 +146,7 @@ static void dma_kick(struct lp_queue *q)
     struct dma *d = (struct dma *)q;
 
     /* What ended without the disk is seen from outside like what the disk has ended. */
-    if (d->done_first && d->wait_fd >= 0)
+    if (d->done.first && d->wait_fd >= 0)
         lp_queue_nudge(d->lower);
     lp_queue_kick(d->lower);
 }
@@ -157,14 +154,12 @@ static void dma_kick(struct lp_queue *q)
 static int dma_poll(struct lp_queue *q, uint64_t wait_ns)
 {
     struct dma *d = (struct dma *)q;
-    struct lp_request *req = d->done_first, *next;
+    struct request_list now = list_take_all(&d->done);
+    struct lp_request *req;
     int n = 0;
 
-    d->done_first = d->done_last = NULL;
-    for (; req; req = next, n++) {
-        next = req->next;
+    for (; (req = list_take(&now)) != NULL; n++)
         req->complete(req);
-    }
     return n + lp_queue_poll(d->lower, n > 0 ? 0 : wait_ns);
 }
 
