@@ -117,7 +117,7 @@ def print_notes(rounds):
 def print_machine(rounds, cpus):
     first = next((r for r in rounds[0].values() if isinstance(r, Result)), None)
     env = first.data['environment']
-    print(f'{env["cpu_model"]}, {env["cpus_online"]} CPUs, allowed {cpus}; Linux {env["kernel"]}; '
+    print(f'{env["cpu_model"]}, {env["cpus_online"]} CPUs, allowed {cpus}; {env["kernel"]}; '
           f'virtual machine: {env["virtual_machine"]}; governor {env["governor"]}; '
           f'load {env["load_1min"]:.2f}')
     for label, result in rounds[0].items():
