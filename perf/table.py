@@ -132,7 +132,7 @@ def print_machine(rounds, cpus):
         print(f'{len(rounds)} rounds, taking turns; median and range of each round\'s value\n')
         return
     env = first.data['environment']
-    print(f'{env["cpu_model"]}, {env["cpus_online"]} CPUs, allowed {cpus}; Linux {env["kernel"]}; '
+    print(f'{env["cpu_model"]}, {env["cpus_online"]} CPUs, allowed {cpus}; {env["kernel"]}; '
           f'virtual machine: {env["virtual_machine"]}; governor {env["governor"]}; '
           f'load {env["load_1min"]:.2f}')
     for label, result in rounds[0].items():

@@ -3,9 +3,10 @@
  * Three ways for a request: straight through when it meets the limits; as pieces of its own
  * segments; as pieces copied through bounce memory where the segments cannot be used as they lie.
  *
- * A split request is a `parent`. Parents that can go on are in the ready list, in order of arrival;
- * a parent whose window is full leaves it and comes back when one of its pieces ends, so the work
- * for a piece does not grow with the number of requests.
+ * Each request that is in flight has a `parent`. One that passes straight through has its
+ * completion turned to the parent meanwhile. Parents of split requests that can go on are in the
+ * ready list, in order of arrival; a parent whose window is full leaves it and comes back when one
+ * of its pieces ends, so the work for a piece does not grow with the number of requests.
  */
 #include "base/copy.h"
 #include "disk/disk_int.h"
@@ -25,7 +26,10 @@ enum {
 
 struct parent {
     struct lp_request *req;
+    struct fit *fit;
     struct parent *next;
+    void (*complete)(struct lp_request *req); /* the request's own, while it passes through */
+    void *user;
     uint64_t issued;    /* bytes handed out in pieces */
     uint32_t seg;       /* the segment in which the next piece starts */
     size_t seg_offset;  /* and the byte in it */
@@ -37,7 +41,6 @@ struct parent {
 
 struct piece {
     struct lp_request req;
-    struct fit *fit;
     struct parent *parent;
     struct piece *next_free;
     struct iovec *iov; /* MAX_PIECE_SEGMENTS */
@@ -63,9 +66,10 @@ struct fit {
     struct piece *pieces, *free_pieces;
     struct iovec *iovs;
     struct parent_list ready;
-    struct request_list done;
-    int completed; /* at the top, during one poll */
-    int pieces_ended;
+    struct parent_list ended; /* without a piece */
+    unsigned taken;           /* requests in flight at the top */
+    unsigned completed;       /* at the top, during one poll */
+    int wait_fd;              /* as wait_fd() said last */
 
     void *own_bounce;
     char **free_bounces;
@@ -136,25 +140,37 @@ static int check_request(const struct fit *f, const struct lp_request *req)
 
 /* ---- parents ---- */
 
+static void push(struct parent_list *list, struct parent *p)
+{
+    p->next = NULL;
+    if (list->last)
+        list->last->next = p;
+    else
+        list->first = p;
+    list->last = p;
+}
+
+static struct parent *pop(struct parent_list *list)
+{
+    struct parent *p = list->first;
+
+    list->first = p->next;
+    if (!list->first)
+        list->last = NULL;
+    return p;
+}
+
 static void ready_push(struct fit *f, struct parent *p)
 {
     p->ready = true;
-    p->next = NULL;
-    if (f->ready.last)
-        f->ready.last->next = p;
-    else
-        f->ready.first = p;
-    f->ready.last = p;
+    push(&f->ready, p);
 }
 
-static void ready_pop(struct fit *f)
+static void parent_free(struct fit *f, struct parent *p)
 {
-    struct parent *p = f->ready.first;
-
-    p->ready = false;
-    f->ready.first = p->next;
-    if (!f->ready.first)
-        f->ready.last = NULL;
+    p->next = f->free_parents;
+    f->free_parents = p;
+    f->taken--;
 }
 
 static void parent_finish(struct fit *f, struct parent *p)
@@ -162,15 +178,45 @@ static void parent_finish(struct fit *f, struct parent *p)
     struct lp_request *req = p->req;
 
     req->status = p->status;
-    p->next = f->free_parents;
-    f->free_parents = p;
+    parent_free(f, p);
     f->completed++;
     req->complete(req);
+}
+
+/* A request that passed straight through has ended. */
+static void passed(struct lp_request *req)
+{
+    struct parent *p = req->user;
+
+    req->complete = p->complete;
+    req->user = p->user;
+    p->status = req->status;
+    parent_finish(p->fit, p);
+}
+
+static bool pass(struct fit *f, struct parent *p)
+{
+    struct lp_request *req = p->req;
+
+    p->complete = req->complete;
+    p->user = req->user;
+    req->complete = passed;
+    req->user = p;
+    if (lp_queue_submit(f->lower, req) == 0)
+        return true;
+    req->complete = p->complete;
+    req->user = p->user;
+    return false;
 }
 
 static bool all_issued(const struct parent *p)
 {
     return p->status != 0 || (p->begun && p->issued == p->req->length);
+}
+
+static bool has_ended(const struct parent *p)
+{
+    return all_issued(p) && p->in_flight == 0;
 }
 
 /* ---- moving along and copying segments ---- */
@@ -287,17 +333,16 @@ static void piece_free(struct fit *f, struct piece *piece)
 static void piece_complete(struct lp_request *req)
 {
     struct piece *piece = req->user;
-    struct fit *f = piece->fit;
     struct parent *p = piece->parent;
+    struct fit *f = p->fit;
 
-    f->pieces_ended++;
     if (req->status == 0 && req->op == LP_READ && piece->bounce)
         copy_segments(p->req, piece->seg, piece->seg_offset, piece->bounce, req->length, false);
     if (p->status == 0)
         p->status = req->status;
     p->in_flight--;
     piece_free(f, piece);
-    if (all_issued(p) && !p->ready && p->in_flight == 0)
+    if (has_ended(p) && !p->ready)
         parent_finish(f, p);
     else if (!all_issued(p) && !p->ready)
         ready_push(f, p);
@@ -374,10 +419,10 @@ static void issue_ready(struct fit *f, bool polling)
         while (!all_issued(p) && p->in_flight < window)
             if (!issue_piece(f, p))
                 return;
-        bool ended = all_issued(p) && p->in_flight == 0;
+        bool ended = has_ended(p);
         if (ended && !polling)
             return;
-        ready_pop(f);
+        pop(&f->ready)->ready = false;
         if (ended)
             parent_finish(f, p);
     }
@@ -388,21 +433,18 @@ static void issue_ready(struct fit *f, bool polling)
 static int fit_submit(struct lp_queue *q, struct lp_request *req)
 {
     struct fit *f = (struct fit *)q;
-    int e = check_request(f, req);
-
-    if (e != 0 || (req->length == 0 && req->op != LP_FLUSH && req->op != LP_INVALIDATE)) {
-        req->status = e;
-        list_add(&f->done, req);
-        return 0;
-    }
-    if (!f->ready.first && meets_limits(f, req) && lp_queue_submit(f->lower, req) == 0)
-        return 0;
     struct parent *p = f->free_parents;
+
     if (!p)
         return -EAGAIN;
     f->free_parents = p->next;
-    *p = (struct parent){.req = req};
-    ready_push(f, p);
+    f->taken++;
+    *p = (struct parent){.req = req, .fit = f, .status = check_request(f, req)};
+    if (p->status != 0 || (req->length == 0 && req->op != LP_FLUSH && req->op != LP_INVALIDATE)) {
+        push(&f->ended, p);
+    } else if (f->ready.first || !meets_limits(f, req) || !pass(f, p)) {
+        ready_push(f, p);
+    }
     return 0;
 }
 
@@ -411,28 +453,54 @@ static void fit_kick(struct lp_queue *q)
     struct fit *f = (struct fit *)q;
 
     issue_ready(f, false);
+    /* What ended in here is seen from outside like what ends below. */
+    if (f->wait_fd >= 0 && (f->ended.first || (f->ready.first && has_ended(f->ready.first))))
+        lp_queue_nudge(f->lower);
     lp_queue_kick(f->lower);
+}
+
+/* What ended without a piece; what complete() adds stays for the next poll. */
+static void finish_ended(struct fit *f)
+{
+    struct parent_list now = f->ended;
+
+    f->ended = (struct parent_list){NULL, NULL};
+    while (now.first)
+        parent_finish(f, pop(&now));
 }
 
 static int fit_poll(struct lp_queue *q, uint64_t wait_ns)
 {
     struct fit *f = (struct fit *)q;
-    struct lp_queue_stats unused = {0}; /* a layer's requests are counted where the work is done */
-    int n, done;
+    /* On a queue that ends all at once, all that is in flight ends here: no descriptor tells of
+     * the rest. */
+    unsigned due = f->wait_fd == LP_WAIT_NONE ? f->taken : 0;
+    int n;
 
     f->completed = 0;
     issue_ready(f, true);
-    done = list_complete(&f->done, &unused);
+    finish_ended(f);
     do { /* while pieces end, but no request: 0 says that the time is over */
-        f->pieces_ended = 0;
-        n = lp_queue_poll(f->lower, done + f->completed > 0 ? 0 : wait_ns);
-        done += n - f->pieces_ended; /* those that passed straight through */
+        n = lp_queue_poll(f->lower, f->completed > 0 ? 0 : wait_ns);
         if (f->ready.first) {
             issue_ready(f, true);
             lp_queue_kick(f->lower);
         }
-    } while (n > 0 && done + f->completed == 0 && wait_ns > 0);
-    return done + f->completed;
+    } while (n > 0 && (f->completed < due || (f->completed == 0 && wait_ns > 0)));
+    return (int)f->completed;
+}
+
+static int fit_wait_fd(struct lp_queue *q)
+{
+    struct fit *f = (struct fit *)q;
+
+    f->wait_fd = lp_queue_wait_fd(f->lower);
+    return f->wait_fd;
+}
+
+static void fit_nudge(struct lp_queue *q)
+{
+    lp_queue_nudge(((struct fit *)q)->lower);
 }
 
 static void fit_close(struct lp_queue *q)
@@ -449,7 +517,12 @@ static void fit_close(struct lp_queue *q)
     free(f);
 }
 
-static const struct lp_queue_ops fit_ops = {fit_submit, fit_kick, fit_poll, fit_close};
+static const struct lp_queue_ops fit_ops = {.submit = fit_submit,
+                                            .kick = fit_kick,
+                                            .poll = fit_poll,
+                                            .close = fit_close,
+                                            .wait_fd = fit_wait_fd,
+                                            .nudge = fit_nudge};
 
 uint64_t lp_fit_bounced(const struct lp_queue *fit)
 {
@@ -530,7 +603,6 @@ static int make_pools(struct fit *f, struct lp_error *err)
     }
     for (unsigned i = pieces; i-- > 0;) {
         struct piece *piece = &f->pieces[i];
-        piece->fit = f;
         piece->iov = f->iovs + (size_t)i * MAX_PIECE_SEGMENTS;
         piece->req.user = piece;
         piece->req.complete = piece_complete;
@@ -551,6 +623,7 @@ struct lp_queue *lp_fit_open(struct lp_queue *lower, const struct lp_limits *lim
     }
     f->q.ops = &fit_ops;
     f->lower = lower;
+    f->wait_fd = LP_WAIT_NEVER;
     f->limits = *limits;
     f->opts = *opts;
     /* Whole blocks are made of aligned segments: a block has at least the alignment's size. */

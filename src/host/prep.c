@@ -29,7 +29,9 @@ struct prep {
     struct rng rng;
     uint32_t pool_base, pool; /* MULTI: entries that nobody owns */
     struct prep_slot *slots, *free_slots;
+    unsigned in_use;              /* slots */
     int children_ended, finished; /* during one poll below: data and invalidations; requests */
+    bool at_once;                 /* all that is submitted below ends in the next poll */
 };
 
 static enum lp_prep mode_of(const struct prep_opts *o)
@@ -114,6 +116,7 @@ static void finish(struct prep_slot *s)
 
     s->next_free = p->free_slots;
     p->free_slots = s;
+    p->in_use--;
     p->finished++;
     parent->complete(parent);
 }
@@ -185,6 +188,7 @@ static int prep_submit(struct lp_queue *q, struct lp_request *req)
         return -EAGAIN;
     }
     p->free_slots = s->next_free;
+    p->in_use++;
     return 0;
 }
 
@@ -196,14 +200,30 @@ static void prep_kick(struct lp_queue *q)
 static int prep_poll(struct lp_queue *q, uint64_t wait_ns)
 {
     struct prep *p = (struct prep *)q;
-    int n, ended;
+    unsigned due = p->at_once ? p->in_use : 0, finished = 0;
+    int n, ended = 0;
 
     do { /* while data is done, but no request: its invalidation is still to come */
         p->children_ended = p->finished = 0;
-        n = lp_queue_poll(p->lower, wait_ns);
-        ended = n - p->children_ended + p->finished;
-    } while (n > 0 && ended == 0 && wait_ns > 0);
+        n = lp_queue_poll(p->lower, ended > 0 ? 0 : wait_ns);
+        finished += (unsigned)p->finished;
+        ended += n - p->children_ended + p->finished;
+    } while (n > 0 && (finished < due || (ended == 0 && wait_ns > 0)));
     return ended;
+}
+
+static int prep_wait_fd(struct lp_queue *q)
+{
+    struct prep *p = (struct prep *)q;
+    int fd = lp_queue_wait_fd(p->lower);
+
+    p->at_once = fd == LP_WAIT_NONE;
+    return fd;
+}
+
+static void prep_nudge(struct lp_queue *q)
+{
+    lp_queue_nudge(((struct prep *)q)->lower);
 }
 
 static void prep_close(struct lp_queue *q)
@@ -215,7 +235,12 @@ static void prep_close(struct lp_queue *q)
     free(p);
 }
 
-static const struct lp_queue_ops prep_ops = {prep_submit, prep_kick, prep_poll, prep_close};
+static const struct lp_queue_ops prep_ops = {.submit = prep_submit,
+                                             .kick = prep_kick,
+                                             .poll = prep_poll,
+                                             .close = prep_close,
+                                             .wait_fd = prep_wait_fd,
+                                             .nudge = prep_nudge};
 
 static void set_limits(struct prep *p)
 {

@@ -8,14 +8,12 @@
 #include "host/ring_host.h"
 #include "host/ring_wait.h"
 
+#include "base/request_list.h"
+
 #include <errno.h>
 #include <stdlib.h>
 
 enum { PUBLISH_EVERY = 16 };
-
-struct request_list { /* FIFO through lp_request.next */
-    struct lp_request *first, *last;
-};
 
 struct ring_queue {
     struct lp_queue q;
@@ -41,32 +39,10 @@ struct ring_queue {
     unsigned polls;
 };
 
-static void push(struct request_list *l, struct lp_request *req)
-{
-    req->next = NULL;
-    if (l->last)
-        l->last->next = req;
-    else
-        l->first = req;
-    l->last = req;
-}
-
-static struct lp_request *pop(struct request_list *l)
-{
-    struct lp_request *req = l->first;
-
-    if (req) {
-        l->first = req->next;
-        if (!l->first)
-            l->last = NULL;
-    }
-    return req;
-}
-
 static void finish(struct ring_queue *a, struct lp_request *req, int status)
 {
     req->status = status;
-    push(&a->done, req);
+    list_add(&a->done, req);
 }
 
 /* ---- sending ---- */
@@ -154,7 +130,7 @@ static int ring_submit(struct lp_queue *q, struct lp_request *req)
     if (a->session)
         send(a, req);
     else
-        push(&a->held, req);
+        list_add(&a->held, req);
     return 0;
 }
 
@@ -193,12 +169,11 @@ static void complete(struct ring_queue *a, struct lp_request *req)
 
 static int complete_done(struct ring_queue *a)
 {
-    struct request_list now = a->done; /* what callbacks add is for the next poll */
+    struct request_list now = list_take_all(&a->done);
     struct lp_request *req;
     int n = 0;
 
-    a->done = (struct request_list){NULL, NULL};
-    while ((req = pop(&now)) != NULL) {
+    while ((req = list_take(&now)) != NULL) {
         complete(a, req);
         n++;
     }
@@ -275,10 +250,10 @@ static void join_session(struct ring_queue *a, uint64_t wait_ns)
     a->session = ring_host_take(a->host, wait_ns, &failed);
     if (a->session) {
         ring_view_at(&a->view, a->session->control.base, a->depth, a->index);
-        while ((req = pop(&a->held)) != NULL)
+        while ((req = list_take(&a->held)) != NULL)
             send(a, req);
     } else if (failed) {
-        while ((req = pop(&a->held)) != NULL)
+        while ((req = list_take(&a->held)) != NULL)
             finish(a, req, -ENODEV);
     }
 }
@@ -340,7 +315,9 @@ static void ring_close(struct lp_queue *q)
     free(a);
 }
 
-static const struct lp_queue_ops ring_ops = {ring_submit, ring_kick, ring_poll, ring_close};
+/* No wait_fd: the driver wakes a futex, which no descriptor stands for. */
+static const struct lp_queue_ops ring_ops = {
+    .submit = ring_submit, .kick = ring_kick, .poll = ring_poll, .close = ring_close};
 
 uint64_t ring_queue_sleeps(const struct lp_queue *q)
 {

@@ -575,6 +575,76 @@ static void test_more_requests_than_pieces(void **state)
     bench_free(b);
 }
 
+/* Whatever way they go: straight through, in pieces, or nowhere since they are wrong. */
+static void test_depth(void **state)
+{
+    struct bench *b = bench_new(512, 3);
+    struct job *extra = simple_job(b, ZONES - 1, LP_READ, 512);
+    static const size_t lengths[] = {512, 8192, 100};
+
+    (void)state;
+    b->script.q.limits.max_transfer = 4096;
+    b->opts.depth = 3;
+    bench_open(b);
+    assert_int_equal(b->fit->limits.depth, 3);
+    for (unsigned way = 0; way < 27; way++) {
+        unsigned kinds[3] = {way % 3, way / 3 % 3, way / 9};
+        for (unsigned i = 0; i < 3; i++)
+            assert_int_equal(
+                lp_queue_submit(b->fit, &simple_job(b, i, LP_READ, lengths[kinds[i]])->req), 0);
+        assert_int_equal(lp_queue_submit(b->fit, &extra->req), -EAGAIN);
+        for (unsigned i = 0; i < 3; i++)
+            b->jobs[i].ended = 0;
+        assert_int_equal(run_to_end(b, 3), 3);
+        for (unsigned i = 0; i < 3; i++)
+            assert_int_equal(b->jobs[i].status, kinds[i] == 2 ? -EINVAL : 0);
+    }
+    bench_free(b);
+}
+
+struct again {
+    struct job *job;
+    struct lp_queue *fit;
+};
+
+static void submit_again(struct lp_request *req)
+{
+    struct again *a = req->user;
+
+    if (++a->job->ended < 4)
+        assert_int_equal(lp_queue_submit(a->fit, req), 0);
+}
+
+/* The place of a request is free when its complete() is called, and the request is its owner's. */
+static void test_resubmit_when_full(void **state)
+{
+    struct bench *b = bench_new(512, 3);
+    struct again again[3];
+
+    (void)state;
+    b->script.q.limits.max_transfer = 4096;
+    b->opts.depth = 3;
+    bench_open(b);
+    for (unsigned i = 0; i < 3; i++) {
+        struct job *j = simple_job(b, i, LP_READ, i == 0 ? 512 : i == 1 ? 8192 : 100);
+        again[i] = (struct again){j, b->fit};
+        j->req.user = &again[i];
+        j->req.complete = submit_again;
+        j->ended = 0;
+        assert_int_equal(lp_queue_submit(b->fit, &j->req), 0);
+    }
+    unsigned polled = 0;
+    for (unsigned tries = 0; polled < 12 && tries < 1000; tries++)
+        polled += (unsigned)lp_queue_poll(b->fit, 0);
+    assert_int_equal(polled, 12);
+    for (unsigned i = 0; i < 3; i++) {
+        assert_int_equal(b->jobs[i].ended, 4);
+        assert_ptr_equal(b->jobs[i].req.user, &again[i]);
+        assert_true(b->jobs[i].req.complete == submit_again);
+    }
+    bench_free(b);
+}
+
 /* 0 from poll() would say that the time is over. */
 static void test_poll_waits_for_requests(void **state)
 {
@@ -706,6 +776,9 @@ int main(void)
         {"always_bounce works without any limit", test_bounce_without_limits, NULL, NULL, NULL},
         {"requests wait for bounce memory", test_bounce_runs_out, NULL, NULL, NULL},
         {"more requests than pieces all end", test_more_requests_than_pieces, NULL, NULL, NULL},
+        {"a request above the depth is not taken, whichever way those before it go", test_depth,
+         NULL, NULL, NULL},
+        {"complete() may submit again to a full queue", test_resubmit_when_full, NULL, NULL, NULL},
         {"a poll that may wait does so until a request ends, not a piece",
          test_poll_waits_for_requests, NULL, NULL, NULL},
         {"a flush that has to wait is sent all the same", test_flush_is_sent, NULL, NULL, NULL},
