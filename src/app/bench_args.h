@@ -9,6 +9,7 @@
 
 struct bench_args {
     struct bench_options bench; /* target and disk_url as typed; progress, interrupted not set */
+    bool profiles_named;        /* with --profile, not by default */
     bool destroy;
     bool even_with_data;
     struct report_files files;
