@@ -14,6 +14,7 @@ enum { MAX_WRITERS = 4, MIN_RANDOM_JOBS = 256, DEPTH_MAX = 128 };
 
 #define DEFAULT_BYTES ((uint64_t)192 << 20) /* some drivers corrupt beyond 128 MiB only */
 #define DEFAULT_ARENA ((size_t)128 << 20)   /* depth 128 with large requests */
+#define AGAIN_ARENA ((size_t)VERIFY_DEPTH * VERIFY_LARGE_BYTES)
 
 /* One disk, shown through one host, while it is verified. */
 struct session {
@@ -198,6 +199,8 @@ static int start_again(struct session *s, const char *name, struct lp_error *err
     if (verify_stop(s->log))
         return 0;
     lp_host_detach(s->host);
+    if (s->arena_size > AGAIN_ARENA) /* it is touched each time */
+        s->host_opts.arena_size = s->arena_size = AGAIN_ARENA;
     s->host = lp_host_attach(s->disk, &s->host_opts, err);
     return s->host ? phase(s, name, back, err) : -1;
 }

@@ -123,7 +123,14 @@ static void a_right_profile_passes_every_phase(void **state)
                                         "several writers, a queue each\n",
                                         "rewritten while reading\n",
                                         "read back in random sizes\n",
-                                        "FLUSH, then the disk itself\n"};
+                                        "FLUSH, then the disk itself\n",
+                                        "WRITE with FUA, the disk itself without FLUSH\n",
+                                        "WRITE with FUA, through a path that was started again\n",
+                                        "WRITE ZEROES, then FLUSH, then the disk itself\n",
+                                        "WRITE ZEROES, through a path that was started again\n",
+                                        "DISCARD, then FLUSH, then the disk itself\n",
+                                        "DISCARD, through a path that was started again\n",
+                                        "written again\n"};
     struct bench b;
 
     (void)state;
