@@ -67,6 +67,22 @@ static bool one_byte_repeated(const uint8_t *block, uint32_t unit)
     return memcmp(block, block + 1, unit - 1) == 0;
 }
 
+/* Zeros with up to 8 bits set are that, and no foreign data. */
+static bool flipped_zeros(const uint8_t *block, uint32_t unit, struct pattern_finding *f)
+{
+    unsigned bits = 0;
+
+    f->wrong_bytes = 0;
+    for (uint32_t i = 0; i < unit && bits <= 8; i++) {
+        if (block[i] == 0)
+            continue;
+        if (f->wrong_bytes++ == 0)
+            f->first_wrong = i;
+        bits += (unsigned)__builtin_popcount(block[i]);
+    }
+    return bits <= 8;
+}
+
 /* Is a block right that was zeroed or discarded? Else *f says what it holds. */
 static bool check_erased(const struct verify_area *a, const uint8_t *block, uint64_t at,
                          struct pattern_finding *f)
@@ -81,6 +97,11 @@ static bool check_erased(const struct verify_area *a, const uint8_t *block, uint
     /* Not against the last generation: that would be no finding. */
     pattern_check(p, block, p->unit, offset, last + 1, f);
     f->expected_generation = last;
+    struct pattern_finding flip = *f;
+    if (f->fault == PATTERN_FOREIGN && flipped_zeros(block, p->unit, &flip)) {
+        flip.fault = PATTERN_BIT_FLIP;
+        *f = flip;
+    }
     return a->wanted[at] == VERIFY_ERASED && f->fault == PATTERN_STALE &&
            f->found_address == offset;
 }

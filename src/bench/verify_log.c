@@ -174,7 +174,10 @@ static void say_held(const struct verify_finding *f, char *buf, size_t len)
         snprintf(buf, len, "holds zeros, generation %llu was expected", expected);
         return;
     case PATTERN_BIT_FLIP:
-        snprintf(buf, len, "has flipped bits, generation %llu otherwise", expected);
+        if (f->wanted == VERIFY_DATA)
+            snprintf(buf, len, "has flipped bits, generation %llu otherwise", expected);
+        else
+            snprintf(buf, len, "has flipped bits, zeros otherwise");
         return;
     case PATTERN_OK:
     case PATTERN_FOREIGN:

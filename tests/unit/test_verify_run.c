@@ -212,7 +212,7 @@ static void each_fault_of_the_fault_disk_is_named(void **state)
         {"fault:torn=53:ram:4M", PATTERN_TORN, 1 << PATTERN_STALE | 1 << PATTERN_ZEROS},
         {"fault:zeros=53:ram:4M", PATTERN_ZEROS, 0},
         {"fault:flip=53:ram:4M", PATTERN_BIT_FLIP, 0},
-        {"fault:laterpages=53:ram:4M", PATTERN_MISDIRECTED, 0},
+        {"fault:laterpages=53:ram:4M", PATTERN_MISDIRECTED, 1 << PATTERN_ZEROS},
     };
     struct bench b;
 
