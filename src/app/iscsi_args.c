@@ -80,7 +80,7 @@ static const struct option iscsi_options[ISCSI_OPTION_COUNT] = {
                     .value = "SECONDS",
                     .min = 1,
                     .max = 86400,
-                    .help = "I/O waits so long for a target that is away (default 120)"},
+                    .help = "wait so long for a target that is away (default 120)"},
     [ISCSI_VERBOSE] = {.name = "verbose",
                        .type = OPTION_FLAG,
                        .help = "say on stderr what happens to the sessions"},
