@@ -89,8 +89,10 @@ static enum iscsi_rx_verdict on_header(void *user, const uint8_t *bhs, const uin
     r->length = load_be24(bhs + 5);
     r->offset = chance % 7;
     r->discard = r->placed = false;
-    if (chance < 12 || r->length > r->hold_size)
+    if (chance < 12)
         give_place(r, place);
+    else if (r->length > r->hold_size && (r->expect_digests || chance < 56))
+        give_place(r, place); /* else the stream must end */
     else if (chance < 20)
         r->discard = place->discard = true;
     else if (chance < 44)
