@@ -364,7 +364,7 @@ static void a_write_survives_a_loss_at_every_moment(void **state)
     g->opts.login.wishes.params.max_burst_length = 65536;
     rig_link(g);
     run_until_up(&s);
-    for (unsigned moment = 0; moment < 40; moment++) {
+    for (unsigned moment = 0; moment < 30; moment++) {
         memset(bytes, (int)(moment + 1), BIG);
         transfer(g, &c, &out, 0x2a, &done);
         turn(&s, moment);
