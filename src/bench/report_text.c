@@ -273,6 +273,13 @@ static void verify_line(const struct result_path *p, char *line, size_t len)
         snprintf(line, len, "Data: not verified.");
 }
 
+/* " Host: ring." An interrupted run knows not all of it. */
+static void path_fact(char *line, size_t len, const char *label, const char *value)
+{
+    if (value[0])
+        append(line, len, " %s: %s.", label, value);
+}
+
 static void path_block(const struct text *t, const struct result_path *p)
 {
     char first[32], line[LINE], name[RESULT_NAME];
@@ -282,12 +289,17 @@ static void path_block(const struct text *t, const struct result_path *p)
         fprintf(t->out, "  %s\n", name);
         snprintf(first, sizeof first, "%13s", "");
     }
-    verify_line(p, line, sizeof line);
-    append(line, sizeof line, " Host: %s. Disk: %s. Preparation: %s.", p->host, p->disk, p->prep);
-    if (p->stands_for[0])
-        append(line, sizeof line, " Stands for: %s.", p->stands_for);
+    if (p->host[0])
+        verify_line(p, line, sizeof line);
+    else
+        snprintf(line, sizeof line, "Not reached before the run was ended.");
+    path_fact(line, sizeof line, "Host", p->host);
+    path_fact(line, sizeof line, "Disk", p->disk);
+    path_fact(line, sizeof line, "Preparation", p->prep);
+    path_fact(line, sizeof line, "Stands for", p->stands_for);
     if (p->driver_restarts)
-        append(line, sizeof line, " The driver was restarted %u times.", p->driver_restarts);
+        append(line, sizeof line, " The driver was restarted %u time%s.", p->driver_restarts,
+               p->driver_restarts == 1 ? "" : "s");
     if (p->warmup_slow_ratio > 1.5)
         append(line, sizeof line, " The first requests took %.1f times as long (not counted).",
                p->warmup_slow_ratio);
@@ -311,8 +323,12 @@ static void verdict(const struct text *t)
         unverified += !t->r->paths[i].verify.done;
     fputc('\n', t->out);
     text_style(t, failed ? TEXT_ALARM : TEXT_HEADING);
-    if (failed)
+    if (result_has_surprises(t->r))
         text_wrap(t, "", "NOT EVERYTHING WAS RIGHT: see the paths marked with ! above.");
+    else if (failed)
+        text_wrap(t, "",
+                  "WRONG DATA, but only on a path without a guard (dev), which is what it is there "
+                  "to show. What was checked on other paths was right.");
     else if (unverified)
         fprintf(t->out, "No error was seen, but %u of %u paths %s not verified.\n", unverified,
                 t->r->path_count, unverified == 1 ? "was" : "were");

@@ -14,7 +14,8 @@
 
 #define NAMES "InitiatorName=" RIG_INITIATOR "\nTargetName=" RIG_TARGET "\nSessionType=Normal\n"
 
-enum { SEC = ISCSI_STAGE_SECURITY, OP = ISCSI_STAGE_OPERATIONAL, FFP = ISCSI_STAGE_FULL_FEATURE };
+static const enum iscsi_stage SEC = ISCSI_STAGE_SECURITY, OP = ISCSI_STAGE_OPERATIONAL,
+                              FFP = ISCSI_STAGE_FULL_FEATURE;
 
 static void setup(struct tgt_rig *r)
 {

@@ -14,7 +14,7 @@
 
 #define NAMES "InitiatorName=" RIG_INITIATOR "\nTargetName=" RIG_TARGET "\n"
 
-enum { SEC = ISCSI_STAGE_SECURITY, OP = ISCSI_STAGE_OPERATIONAL };
+static const enum iscsi_stage SEC = ISCSI_STAGE_SECURITY, OP = ISCSI_STAGE_OPERATIONAL;
 
 static void setup(struct tgt_rig *r, uint64_t seed, bool mutual)
 {
