@@ -301,6 +301,8 @@ static int take_all(const struct option_value *v, const struct arguments *argume
     take_load(v, b);
     b->disk_url = v[AT_PATH + PATH_DISK].text;
     struct path_use use = use_of(v, b);
+
+    use.iscsi = &args->iscsi;
     if (take_preset(v, b, err) != 0 || take_time(v, b, err) != 0 ||
         path_args_take(v + AT_PATH, &use, &b->host, &b->disk, err) != 0 ||
         take_direction(v, b->disk.read_only, b, err) != 0)

@@ -3,6 +3,7 @@
 #ifndef APP_BENCH_ARGS_H
 #define APP_BENCH_ARGS_H
 
+#include "app/iscsi_args.h"
 #include "app/options.h"
 #include "app/report_files.h"
 #include "bench/bench.h"
@@ -12,10 +13,11 @@ struct bench_args {
     bool profiles_named;        /* with --profile, not by default */
     bool destroy;
     bool even_with_data;
+    struct iscsi_args iscsi; /* bench.disk.iscsi points here: args stay in place */
     struct report_files files;
 };
 
-enum { BENCH_MAX_OPTIONS = 64 };
+enum { BENCH_MAX_OPTIONS = 96 };
 
 /* Fills table[0..BENCH_MAX_OPTIONS); returns how many there are. */
 unsigned bench_table(struct option *table);

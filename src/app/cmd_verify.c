@@ -74,16 +74,17 @@ static unsigned verify_table(struct option *table)
 
 struct verify_args {
     struct verify_options verify;
+    struct iscsi_args iscsi; /* verify.disk.iscsi points here */
     bool even_with_data;
     const char *json; /* file, or NULL */
     char command[RESULT_TEXT];
 };
 
-static int take_what(const char *name, const struct option_value *v, struct verify_options *o,
-                     struct lp_error *err)
+static int take_what(const char *name, const struct option_value *v, struct iscsi_args *iscsi,
+                     struct verify_options *o, struct lp_error *err)
 {
     const struct option_value *host = &v[AT_PATH + PATH_HOST];
-    struct path_use use = {.target = NULL};
+    struct path_use use = {.target = NULL, .iscsi = iscsi};
 
     o->profile = bench_profile_find(name);
     if (!o->profile)
@@ -136,7 +137,7 @@ static int parse(int argc, char **argv, struct verify_args *args, struct lp_erro
                             "this build cannot write JSON; build it where jansson is installed");
 #endif
     args->even_with_data = v[AT_PATH + PATH_EVEN_WITH_DATA].given;
-    return take_what(items[0], v, o, err);
+    return take_what(items[0], v, &args->iscsi, o, err);
 }
 
 /* A word that is neither a file nor a profile is more likely a profile that is spelled wrong. */

@@ -14,7 +14,7 @@ enum {
                           * found until then is shown */
 };
 
-enum { COMMAND_MAX_OPTIONS = 64 };
+enum { COMMAND_MAX_OPTIONS = 96 };
 
 struct command {
     const char *name;
@@ -32,6 +32,7 @@ extern const struct command command_report;
 extern const struct command command_disks;
 extern const struct command command_discover;
 extern const struct command command_luns;
+extern const struct command command_serve;
 
 /* Prints the error as one line on stderr, and returns the status that fits it. */
 int command_fail(const struct command *command, const struct lp_error *err);

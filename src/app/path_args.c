@@ -19,7 +19,7 @@ static const char *engine_word(unsigned i)
     return i < sizeof words / sizeof *words ? words[i] : NULL;
 }
 
-static const struct option path_options[PATH_OPTION_COUNT] = {
+static const struct option path_options[PATH_ISCSI] = {
     [PATH_HOST] = {.name = "host",
                    .type = OPTION_WORD,
                    .value = "HOST",
@@ -92,6 +92,7 @@ static const struct option path_options[PATH_OPTION_COUNT] = {
 void path_options_append(struct option *table)
 {
     memcpy(table, path_options, sizeof path_options);
+    iscsi_options_append(table + PATH_ISCSI);
 }
 
 static int refuse(struct lp_error *err, enum path_option option, const char *why)
@@ -176,13 +177,38 @@ static void set_host(const struct option_value *v, struct lp_host_opts *host)
         host->driver_cpu = (int)v[PATH_CPUS].list[1];
 }
 
+static bool is_iscsi(const char *url)
+{
+    return strncmp(url, "iscsi:", 6) == 0;
+}
+
+static int take_iscsi(const struct option_value *v, const struct path_use *use, const char *named,
+                      struct lp_disk_opts *disk, struct lp_error *err)
+{
+    if (!named || !is_iscsi(named)) {
+        if (iscsi_options_given(v + PATH_ISCSI))
+            return lp_error_set(err, LP_ERROR_USAGE, 0,
+                                "options of iSCSI are given, and the disk is none; name a LUN as "
+                                "iscsi://HOST/TARGET/LUN, or leave them away");
+        return 0;
+    }
+    if (use->ring)
+        return refuse(err, PATH_DISK,
+                      "cannot be an iSCSI LUN behind a profile: the driver process "
+                      "has no network; give the LUN as the target instead");
+    disk->iscsi = &use->iscsi->opts;
+    return iscsi_args_take(v + PATH_ISCSI, named, use->iscsi, err);
+}
+
 int path_args_take(const struct option_value *v, const struct path_use *use,
                    struct lp_host_opts *host, struct lp_disk_opts *disk, struct lp_error *err)
 {
     const char *named = use->target ? use->target : v[PATH_DISK].text;
-    bool file = named && target_path(named);
+    bool file = named && (target_path(named) || is_iscsi(named)); /* somebody's data are there */
 
     if (check_path(v, use, err) != 0 || check_disk(v, use, file, err) != 0)
+        return -1;
+    if (take_iscsi(v, use, named, disk, err) != 0)
         return -1;
     set_host(v, host);
     disk->engine = (enum lp_engine)v[PATH_ENGINE].number;

@@ -3,6 +3,7 @@
 #ifndef APP_PATH_ARGS_H
 #define APP_PATH_ARGS_H
 
+#include "app/iscsi_args.h"
 #include "app/options.h"
 
 #include <lunpath/disk.h>
@@ -24,7 +25,8 @@ enum path_option {
     PATH_BUFFERED,
     PATH_DESTROY,
     PATH_EVEN_WITH_DATA,
-    PATH_OPTION_COUNT,
+    PATH_ISCSI, /* enum iscsi_option from here on */
+    PATH_OPTION_COUNT = PATH_ISCSI + ISCSI_OPTION_COUNT,
 };
 
 /* Appends them at table. */
@@ -32,11 +34,12 @@ void path_options_append(struct option *table);
 
 /* What the values have to make sense with. */
 struct path_use {
-    const char *target; /* as typed, or NULL: profiles */
-    bool ring;          /* a driver process takes part */
-    bool prepared;      /* some profile prepares pages */
-    bool multi;         /* some profile prepares several pages a task */
-    bool writes_asked;  /* the user named something that writes */
+    const char *target;       /* as typed, or NULL: profiles */
+    bool ring;                /* a driver process takes part */
+    bool prepared;            /* some profile prepares pages */
+    bool multi;               /* some profile prepares several pages a task */
+    bool writes_asked;        /* the user named something that writes */
+    struct iscsi_args *iscsi; /* filled when the disk is an iSCSI LUN; disk->iscsi points there */
 };
 
 /* v: values of the options above. Refuses what contradicts or would have no effect, then sets what

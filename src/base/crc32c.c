@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "base/crc32c.h"
 
-#if LP_HAVE_ISAL
+#ifdef LP_HAVE_ISAL
 #include <isa-l/crc.h>
 #include <limits.h>
 

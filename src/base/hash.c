@@ -6,7 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#if LP_HAVE_NETTLE
+#ifdef LP_HAVE_NETTLE
 #include <nettle/md5.h>
 #include <nettle/memops.h>
 #include <nettle/nettle-meta.h>

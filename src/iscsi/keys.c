@@ -24,6 +24,7 @@ int keys_fail(struct keys_error *err, uint16_t status, const char *key, const ch
     va_start(args, fmt);
     vsnprintf(err->sentence, sizeof(err->sentence), fmt, args);
     va_end(args);
+    text_make_printable(err->sentence);
     return -1;
 }
 

@@ -14,6 +14,7 @@ enum login_result login_ini_fail(struct login_ini *l, const char *fmt, ...)
     va_start(args, fmt);
     vsnprintf(l->sentence, sizeof(l->sentence), fmt, args);
     va_end(args);
+    text_make_printable(l->sentence);
     l->ended = true;
     return LOGIN_FAILED;
 }

@@ -48,6 +48,7 @@ enum login_result login_tgt_fail(struct login_tgt *l, uint16_t status, const cha
     va_start(args, fmt);
     vsnprintf(l->sentence, sizeof(l->sentence), fmt, args);
     va_end(args);
+    text_make_printable(l->sentence);
     return write_failure(l, status);
 }
 

@@ -36,10 +36,17 @@ enum text_result text_next(struct text_scan *s, struct text_pair *pair)
 
 bool text_printable(const char *value)
 {
-    for (; *value; value++)
-        if ((unsigned char)*value < 0x20 || *value == 0x7f)
+    for (const unsigned char *at = (const unsigned char *)value; *at; at++)
+        if (*at < 0x20 || *at == 0x7f || (at[0] == 0xc2 && at[1] >= 0x80 && at[1] < 0xa0))
             return false;
     return true;
+}
+
+void text_make_printable(char *text)
+{
+    for (; *text; text++)
+        if (*text < 0x20 || *text > 0x7e)
+            *text = '?';
 }
 
 /* ---- runs ---- */

@@ -40,8 +40,11 @@ static inline void text_scan_init(struct text_scan *s, const void *bytes, size_t
  * it may be empty. On TEXT_BAD pair->key holds as much of the key as can be shown. */
 enum text_result text_next(struct text_scan *s, struct text_pair *pair);
 
-/* No control characters in it: fit to be shown, logged, compared. */
+/* No control characters in it, ASCII or C1 in UTF-8: fit to be shown, logged, compared. */
 bool text_printable(const char *value);
+
+/* Puts "?" for all that is not printable ASCII: for sentences that cite a peer. */
+void text_make_printable(char *text);
 
 /* ---- several PDUs, one run of text ---- */
 

@@ -143,7 +143,8 @@ int tgt_on_command(struct tgt_conn *c, struct iscsi_place *place)
     if (slot->turn)
         tgt_command_run(slot);
 
-    bool data_come = pdu.data_segment_length > 0 || slot->unsolicited.open;
+    bool data_come =
+        slot->first_burst > 0 && (pdu.data_segment_length > 0 || slot->unsolicited.open);
 
     if (data_come && !slot->fail && !slot->wants && !slot->answered &&
         !tgt_slot_hold(slot, slot->first_burst))

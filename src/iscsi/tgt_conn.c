@@ -369,7 +369,8 @@ void tgt_conn_sent(struct tgt_conn *c, size_t n)
         return;
     tgt_enter(c->tgt);
     iscsi_tx_sent(&c->tx, n);
-    if (c->state == TGT_CONN_DRAINING && iscsi_tx_staged(&c->tx) == 0 && !tgt_out_pending(c))
+    if (c->state == TGT_CONN_DRAINING && iscsi_tx_staged(&c->tx) == 0 && !tgt_out_pending(c) &&
+        !tgt_login_due(c))
         tgt_conn_ask_close(c);
     tgt_leave(c->tgt);
 }

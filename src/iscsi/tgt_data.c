@@ -140,8 +140,8 @@ void tgt_data_check(struct tgt_slot *slot)
     struct tgt *t = slot->session->tgt;
     uint32_t unasked = slot->immediate_bytes + slot->unsolicited.received;
 
-    if (!slot->wants || slot->told || !slot->arrived || slot->fail || slot->answered ||
-        slot->wanted == 0)
+    if (slot->retired || !slot->wants || slot->told || !slot->arrived || slot->fail ||
+        slot->answered || slot->wanted == 0)
         return;
     if (!slot->unsolicited.open && least(unasked, slot->wanted) + slot->solicited >= slot->wanted) {
         slot->told = true;

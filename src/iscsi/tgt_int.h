@@ -389,6 +389,7 @@ void tgt_login_free(struct tgt_conn *c);
 enum iscsi_rx_verdict tgt_login_header(struct tgt_conn *c, const uint8_t *bhs,
                                        struct iscsi_place *place);
 void tgt_login_pdu(struct tgt_conn *c, const struct iscsi_rx_pdu *pdu);
+bool tgt_login_due(const struct tgt_conn *c); /* a response waits to be sent */
 bool tgt_login_produce(struct tgt_conn *c, struct iscsi_tx_pdu *out);
 
 /* ---- tgt_out.c ---- */

@@ -201,6 +201,11 @@ void tgt_login_pdu(struct tgt_conn *c, const struct iscsi_rx_pdu *pdu)
     act(c, login_tgt_request(&c->login->machine, pdu->bhs, pdu->data, pdu->data_length));
 }
 
+bool tgt_login_due(const struct tgt_conn *c)
+{
+    return c->login && c->login->due;
+}
+
 bool tgt_login_produce(struct tgt_conn *c, struct iscsi_tx_pdu *out)
 {
     struct tgt_login *login = c->login;

@@ -166,6 +166,14 @@ static struct tgt_conn *find_cid(struct tgt_session *s, uint16_t cid)
     return NULL;
 }
 
+static bool last_alive(const struct tgt_session *s, const struct tgt_conn *c)
+{
+    for (const struct tgt_conn *other = s->conns; other; other = other->next_in_session)
+        if (other != c && other->state < TGT_CONN_CLOSING)
+            return false;
+    return true;
+}
+
 void tgt_logout_run(struct tgt_slot *slot)
 {
     struct tgt_session *s = slot->session;
@@ -188,7 +196,7 @@ void tgt_logout_run(struct tgt_slot *slot)
         return;
     } else if (named == c) {
         c->logout = slot;
-        tgt_conn_lose_tasks(c, s->conn_count > 1);
+        tgt_conn_lose_tasks(c, !last_alive(s, c));
     } else {
         tgt_conn_fail(named, TGT_CLOSE_LOGGED_OUT, "the connection is logged out by another");
     }
@@ -225,7 +233,7 @@ void tgt_out_logout(struct tgt_slot *slot, struct iscsi_tx_pdu *out)
     if (c->logout != slot)
         return;
     c->logout = NULL;
-    if (s->conn_count == 1)
+    if (last_alive(s, c))
         s->logged_out = true;
     tgt_conn_finish(c, TGT_CLOSE_LOGGED_OUT, "logged out");
 }

@@ -15,8 +15,8 @@
 #endif
 
 enum {
-    SEGMENTS = 64, /* of one system call */
-    ROUNDS = 4,    /* reads or writes of one stream before the others have their turn */
+    SEGMENTS = 256, /* of one system call */
+    ROUNDS = 4,     /* reads or writes of one stream before the others have their turn */
 };
 
 struct net_stream {

@@ -300,6 +300,14 @@ static void check_lists(const struct lu *lu)
     (void)tasks, (void)blocked, (void)ended;
 }
 
+static bool counters_are_zero(const struct lu_claims *c)
+{
+    static const struct lu_claims zero;
+
+    return memcmp(c->readers, zero.readers, sizeof c->readers) == 0 &&
+           memcmp(c->writers, zero.writers, sizeof c->writers) == 0;
+}
+
 void lu_check_invariants(const struct lu *lu)
 {
     unsigned tasks = 0;
@@ -318,8 +326,7 @@ void lu_check_invariants(const struct lu *lu)
         assert(lu->claims.all_readers == 0 && lu->claims.all_writers == 0);
         assert(lu->claims.wide_readers == 0 && lu->claims.wide_writers == 0);
         assert(!lu->scratch_owner && !lu->stalled.first && !lu->work_first);
-        for (unsigned i = 0; i < LU_GRANULES; i++)
-            assert(lu->claims.readers[i] == 0 && lu->claims.writers[i] == 0);
+        assert(counters_are_zero(&lu->claims));
         assert(lu->shared_set.ordered == 0 && lu->shared_set.head_of_queue == 0);
     }
     (void)tasks;

@@ -178,41 +178,64 @@ static void start_tmf(struct world *w, struct input *in)
         w->tmf_busy = false;
 }
 
+static const char targets[] = "SendTargets=All";
+
+static void start_ping(struct world *w)
+{
+    w->ping = (struct ini_ping){.data = targets,
+                                .length = sizeof targets,
+                                .deadline_ns = w->now + 5000,
+                                .done = ping_done,
+                                .user = &w->ping_busy};
+    w->ping_busy = true;
+    ini_ping(w->c, &w->ping);
+}
+
+static void start_text(struct world *w, uint32_t mrdsl)
+{
+    w->text = (struct ini_text){.request = targets,
+                                .request_length = sizeof targets,
+                                .mrdsl_in = mrdsl,
+                                .deadline_ns = w->now + 5000,
+                                .pair = on_pair,
+                                .done = text_done,
+                                .user = &w->text_busy};
+    w->text_busy = true;
+    ini_text(w->c, &w->text);
+}
+
+static void start_logout(struct world *w, uint8_t reason)
+{
+    w->logout = (struct ini_logout){.reason = reason,
+                                    .deadline_ns = w->now + 5000,
+                                    .done = logout_done,
+                                    .user = &w->logout_busy};
+    w->logout_busy = true;
+    ini_logout(w->s, &w->logout);
+}
+
 static void start_others(struct world *w, struct input *in)
 {
-    static const char targets[] = "SendTargets=All";
-    uint8_t what = byte(in) % 4;
+    struct io *io = &w->io[byte(in) % TASKS];
 
-    if (what == 0 && !w->ping_busy) {
-        w->ping = (struct ini_ping){.data = targets,
-                                    .length = sizeof targets,
-                                    .deadline_ns = w->now + 5000,
-                                    .done = ping_done,
-                                    .user = &w->ping_busy};
-        w->ping_busy = true;
-        ini_ping(w->c, &w->ping);
-    } else if (what == 1 && !w->text_busy) {
-        w->text = (struct ini_text){.request = targets,
-                                    .request_length = sizeof targets,
-                                    .mrdsl_in = byte(in) & 1 ? 512u + byte(in) * 100u : 0,
-                                    .deadline_ns = w->now + 5000,
-                                    .pair = on_pair,
-                                    .done = text_done,
-                                    .user = &w->text_busy};
-        w->text_busy = true;
-        ini_text(w->c, &w->text);
-    } else if (what == 2 && !w->logout_busy && byte(in) == 0xff) {
-        w->logout = (struct ini_logout){.reason = byte(in) % 3,
-                                        .deadline_ns = w->now + 5000,
-                                        .done = logout_done,
-                                        .user = &w->logout_busy};
-        w->logout_busy = true;
-        ini_logout(w->s, &w->logout);
-    } else if (what == 3) {
+    switch (byte(in) % 4) {
+    case 0:
+        if (!w->ping_busy)
+            start_ping(w);
+        break;
+    case 1:
+        if (!w->text_busy)
+            start_text(w, byte(in) & 1 ? 512u + byte(in) * 100u : 0);
+        break;
+    case 2:
+        if (!w->logout_busy && byte(in) == 0xff)
+            start_logout(w, byte(in) % 3);
+        break;
+    default:
         ini_conn_acknowledge(w->c);
-        struct io *io = &w->io[byte(in) % TASKS];
         if (io->busy)
             ini_retry(&io->task);
+        break;
     }
 }
 
@@ -513,6 +536,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     w->chunk = flags >> 3;
     for (unsigned i = 0; i < TASKS; i++)
         submit(w, i);
+    start_text(w, 0);
+    start_ping(w);
     pull(w);
     while (w->in.at < w->in.end && !w->over)
         step(w, byte(&w->in));

@@ -325,6 +325,26 @@ static void join(struct owner *o, unsigned i, bool login)
         log_in(o, i, i > 0 && o->tgt->sessions ? o->tgt->sessions->tsih : 0);
 }
 
+/* A Data-Out for some sequence that is due, if there is one. */
+static void aim(const struct tgt_session *s, uint8_t *bhs, uint8_t how)
+{
+    for (unsigned i = 1; i < s->slot_count; i++) {
+        const struct tgt_slot *slot = tgt_slot_at(s, i);
+        const struct tgt_burst *burst = &slot->unsolicited;
+
+        if (slot->kind != TGT_COMMAND || !tgt_data_due(slot) || (how & 0x20 && i % 2))
+            continue;
+        if (slot->bursts_open)
+            burst = &slot->bursts[slot->bursts_open & 1 ? 0 : 1];
+        store_be32(bhs + 16, slot->itt);
+        store_be32(bhs + 20, burst->ttt);
+        store_be64(bhs + 8, slot->lun);
+        store_be32(bhs + 36, burst->data_sn);
+        store_be32(bhs + 40, burst->offset + burst->received);
+        return;
+    }
+}
+
 /* A header from the input; its lengths, and now and then its CmdSN and tags, are made to fit. */
 static void give_pdu(struct owner *o, unsigned i, uint8_t how)
 {
@@ -344,18 +364,10 @@ static void give_pdu(struct owner *o, unsigned i, uint8_t how)
         store_be32(bytes + 16, bytes[19] % 8);
     if (how & 8)
         store_be64(bytes + 8, 0);
-    if (s && (bytes[0] & 0x3f) == ISCSI_DATA_OUT) { /* answers an R2T */
-        struct tgt_slot *slot = tgt_slot_at(s, 1 + bytes[20] % (s->slot_count - 1));
-        unsigned b = bytes[21] % 2;
-
-        store_be32(bytes + 20, how & 0x80 ? ISCSI_TAG_NONE : slot->bursts[b].ttt);
-        if (!(how & 0x80) && slot->bursts_open & 1u << b) {
-            store_be32(bytes + 16, slot->itt);
-            store_be64(bytes + 8, slot->lun);
-            store_be32(bytes + 36, slot->bursts[b].data_sn);
-            store_be32(bytes + 40, slot->bursts[b].offset + slot->bursts[b].received);
-        }
-    }
+    if (s && (bytes[0] & 0x3f) == ISCSI_DATA_OUT)
+        aim(s, bytes, how);
+    if (s && (bytes[0] & 0x3f) == ISCSI_TEXT_REQUEST && how & 0x80)
+        store_be32(bytes + 20, how & 1 ? o->conns[i]->text.ttt : ISCSI_TAG_NONE);
     give(o, i, bytes, ISCSI_BHS_SIZE + n + iscsi_padding(n));
 }
 

@@ -187,6 +187,61 @@ SCRIPT(status_in_data_in_with_a_wrong_digest_is_not_taken)
     io_end(&io, 1);
 }
 
+/* [I-ERR-06] [I-ERR-07] */
+SCRIPT(each_loss_is_asked_for_once)
+{
+    struct io read, other, next;
+    struct peer *p = level_1(r);
+    uint32_t itt = begin(r, &read, INI_READ, PART), other_itt = begin(r, &other, INI_NONE, 0),
+             next_itt = begin(r, &next, INI_NONE, 0), first = p->stat_sn;
+    uint8_t data[PART];
+    struct iscsi_data_in pdu = {.final = true,
+                                .status_present = true,
+                                .itt = itt,
+                                .ttt = ISCSI_TAG_NONE,
+                                PEER_NUMBERS(p, false)};
+
+    io_fill(data, 0, PART);
+    p->w.flip_data = true;
+    peer_data_in(p, pdu, data, PART);
+    struct iscsi_scsi_response response = {.itt = next_itt, PEER_NUMBERS(p, false)};
+    response.stat_sn = first + 1;
+    peer_respond(p, response, NULL, 0);
+    peer_pump(p);
+    expect_snack(p, ISCSI_SNACK_DATA_R2T, itt, ISCSI_TAG_NONE, 0, 1);
+    peer_expect_silence(p); /* its status comes with the data */
+    assert_int_equal(next.task.result, INI_OK);
+    peer_data_in(p, pdu, data, PART);
+    peer_pump(p);
+    assert_int_equal(read.task.result, INI_OK);
+    expect_acknowledged(r, first + 2);
+    io_end(&read, 1);
+
+    /* A status that waits for data, behind one that is lost. */
+    itt = begin(r, &read, INI_READ, PART);
+    response = (struct iscsi_scsi_response){.itt = itt, .exp_data_sn = 1, PEER_NUMBERS(p, false)};
+    response.stat_sn = first + 3;
+    peer_respond(p, response, NULL, 0);
+    peer_pump(p);
+    expect_snack(p, ISCSI_SNACK_DATA_R2T, itt, ISCSI_TAG_NONE, 0, 1);
+    expect_snack(p, ISCSI_SNACK_STATUS, ISCSI_TAG_NONE, ISCSI_TAG_NONE, first + 2, 1);
+    pdu.status_present = false;
+    pdu.itt = itt;
+    peer_data_in(p, pdu, data, PART);
+    peer_pump(p);
+    peer_expect_silence(p);
+    assert_int_equal(read.task.result, INI_OK);
+    response = (struct iscsi_scsi_response){.itt = other_itt, PEER_NUMBERS(p, false)};
+    response.stat_sn = first + 2;
+    peer_respond(p, response, NULL, 0);
+    peer_pump(p);
+    assert_int_equal(other.task.result, INI_OK);
+    expect_acknowledged(r, first + 4);
+    io_end(&read, 1);
+    io_end(&other, 1);
+    io_end(&next, 1);
+}
+
 static void skip_status(struct rig *r, uint32_t gap)
 {
     enum { TASKS = 6 };
@@ -447,6 +502,7 @@ int main(void)
         cmocka_unit_test(lost_data_at_the_end_are_noticed_by_the_response),
         cmocka_unit_test(data_in_with_a_wrong_digest_is_asked_for_again),
         cmocka_unit_test(status_in_data_in_with_a_wrong_digest_is_not_taken),
+        cmocka_unit_test(each_loss_is_asked_for_once),
         cmocka_unit_test(a_lost_status_is_asked_for_before_it_is_acknowledged),
         cmocka_unit_test(three_lost_statuses_are_asked_for_together),
         cmocka_unit_test(a_response_with_a_wrong_digest_is_asked_for_again),

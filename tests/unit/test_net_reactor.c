@@ -301,6 +301,33 @@ static void a_watch_can_be_paused_and_asked_for_something_else(void **state)
     watched_close(&w);
 }
 
+/* The kernel must have let go of it, whatever was under way. */
+static void a_stopped_watch_leaves_its_descriptor_at_once(void **state)
+{
+    struct net_reactor *r = reactor(state);
+
+    for (int i = 0; i < 4; i++) {
+        struct watched w = {0};
+        char byte;
+
+        watched_open(&w, r, 0, POLLIN);
+        net_run_once(r, 0);
+        if (i & 1)
+            assert_int_equal(write(w.fds[1], "a", 1), 1); /* its event is on the way */
+        if (i & 2) {
+            net_watch_events(r, &w.watch, POLLPRI);
+            net_run_once(r, 0);
+            net_run_once(r, 0);
+        }
+        net_watch_stop(r, &w.watch);
+        if (i & 1)
+            assert_int_equal(read(w.fds[0], &byte, 1), 1);
+        close(w.fds[0]);
+        assert_int_equal(recv(w.fds[1], &byte, 1, MSG_DONTWAIT), 0); /* the end */
+        close(w.fds[1]);
+    }
+}
+
 static void a_hang_up_is_told_though_nobody_asked(void **state)
 {
     struct net_reactor *r = reactor(state);
@@ -369,8 +396,6 @@ static void a_new_watch_does_not_get_the_events_of_an_old_one(void **state)
     watched_close(&a);
     watched_close(&b);
 }
-
-static void a_callback_may_start_many_watches(void **state);
 
 struct starter {
     struct watched first;
@@ -560,6 +585,7 @@ int main(void)
         BOTH(a_signal_handler_wakes_the_loop),
         BOTH(a_watch_is_called_as_long_as_there_is_something),
         BOTH(a_watch_can_be_paused_and_asked_for_something_else),
+        BOTH(a_stopped_watch_leaves_its_descriptor_at_once),
         BOTH(a_hang_up_is_told_though_nobody_asked),
         BOTH(a_watch_that_another_one_stops_is_not_called),
         BOTH(a_new_watch_does_not_get_the_events_of_an_old_one),

@@ -339,6 +339,21 @@ static void lists_are_taken_apart_in_their_order(void **state)
     assert_int_equal(n, 4);
 }
 
+static void what_could_steer_a_terminal_is_found(void **state)
+{
+    char text[] = "a\x1b[2J\x7f\xc2\x9b\tz";
+
+    (void)state;
+    assert_true(text_printable("Disk of J\xc3\xb6rg ~ 1"));
+    assert_true(text_printable(""));
+    assert_false(text_printable("a\x1b[2J"));
+    assert_false(text_printable("a\x7f"));
+    assert_false(text_printable("a\xc2\x9b"
+                                "2J")); /* CSI as one C1 character */
+    text_make_printable(text);
+    assert_string_equal(text, "a?[2J????z");
+}
+
 static void a_pair_that_does_not_fit_is_left_out_whole(void **state)
 {
     char bytes[16];
@@ -373,6 +388,7 @@ int main(void)
         cmocka_unit_test(a_decimal_is_binary_where_its_length_is_known),
         cmocka_unit_test(binary_survives_both_encodings_at_every_length),
         cmocka_unit_test(lists_are_taken_apart_in_their_order),
+        cmocka_unit_test(what_could_steer_a_terminal_is_found),
         cmocka_unit_test(a_pair_that_does_not_fit_is_left_out_whole),
     };
 

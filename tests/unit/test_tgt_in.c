@@ -7,7 +7,7 @@
 #include "base/bytes.h"
 
 /* Reads all Data-In of one task, checks each, and returns how many came. */
-static unsigned take_data(struct rig *r, uint32_t itt, uint32_t mrdsl, uint32_t burst,
+static unsigned take_data(struct trig *r, uint32_t itt, uint32_t mrdsl, uint32_t burst,
                           uint8_t *into, uint32_t expect)
 {
     struct wire_pdu pdu;
@@ -16,7 +16,7 @@ static unsigned take_data(struct rig *r, uint32_t itt, uint32_t mrdsl, uint32_t 
     unsigned n = 0;
 
     do {
-        rig_expect(r, 0, ISCSI_DATA_IN, &pdu);
+        trig_expect(r, 0, ISCSI_DATA_IN, &pdu);
         iscsi_data_in_unpack(pdu.bhs, &in);
         assert_int_equal(in.itt, itt);
         assert_int_equal(in.ttt, ISCSI_TAG_NONE);
@@ -44,7 +44,7 @@ static unsigned take_data(struct rig *r, uint32_t itt, uint32_t mrdsl, uint32_t 
 }
 
 /* [T-IN-01] [T-IN-03] [T-IN-04] */
-static void data_in_is_cut_to_what_the_initiator_takes(struct rig *r)
+static void data_in_is_cut_to_what_the_initiator_takes(struct trig *r)
 {
     static const struct {
         const char *keys;
@@ -58,25 +58,25 @@ static void data_in_is_cut_to_what_the_initiator_takes(struct rig *r)
     struct iscsi_scsi_command read;
     uint8_t data[20 * RIG_BLOCK];
 
-    rig_start_keys(r, cases[which].keys, cases[which].length);
-    read = rig_read(r, 7, 3, 20);
-    rig_put_command(r, 0, &read, NULL, 0);
+    trig_start_keys(r, cases[which].keys, cases[which].length);
+    read = trig_read(r, 7, 3, 20);
+    trig_put_command(r, 0, &read, NULL, 0);
     assert_true(take_data(r, 7, cases[which].mrdsl, cases[which].burst, data, sizeof data) > 10);
     assert_memory_equal(data, r->ram + 3 * RIG_BLOCK, sizeof data);
-    rig_expect_nothing(r, 0);
+    trig_expect_nothing(r, 0);
 }
 
 /* [T-IN-02] [T-NUM-08] */
-static void good_status_rides_on_the_last_data_in(struct rig *r)
+static void good_status_rides_on_the_last_data_in(struct trig *r)
 {
     struct iscsi_scsi_command read;
     struct wire_pdu pdu;
     struct iscsi_data_in in;
 
-    rig_start(r, "");
-    read = rig_read(r, 7, 0, 1);
-    rig_put_command(r, 0, &read, NULL, 0);
-    rig_expect(r, 0, ISCSI_DATA_IN, &pdu);
+    trig_start(r, "");
+    read = trig_read(r, 7, 0, 1);
+    trig_put_command(r, 0, &read, NULL, 0);
+    trig_expect(r, 0, ISCSI_DATA_IN, &pdu);
     iscsi_data_in_unpack(pdu.bhs, &in);
     assert_true(in.status_present && in.final && !in.overflow && !in.underflow);
     assert_int_equal(in.residual_count, 0);
@@ -84,23 +84,23 @@ static void good_status_rides_on_the_last_data_in(struct rig *r)
 }
 
 /* [T-IN-02] [T-RSP-01] */
-static void check_condition_comes_with_sense_in_its_own_pdu(struct rig *r)
+static void check_condition_comes_with_sense_in_its_own_pdu(struct trig *r)
 {
     struct iscsi_scsi_command read;
 
-    rig_start(r, "");
-    read = rig_read(r, 7, 1 << 20, 1);
-    rig_put_command(r, 0, &read, NULL, 0);
-    rig_expect_sense(r, 0, 7, 5, 0x21, 0);
+    trig_start(r, "");
+    read = trig_read(r, 7, 1 << 20, 1);
+    trig_put_command(r, 0, &read, NULL, 0);
+    trig_expect_sense(r, 0, 7, 5, 0x21, 0);
 }
 
-static void expect_residual(struct rig *r, uint32_t itt, bool o, bool u, uint32_t count)
+static void expect_residual(struct trig *r, uint32_t itt, bool o, bool u, uint32_t count)
 {
     struct wire_pdu pdu;
 
-    rig_pump(r);
+    trig_pump(r);
     do
-        assert_true(rig_take(r, 0, &pdu));
+        assert_true(trig_take(r, 0, &pdu));
     while (pdu.h.opcode == ISCSI_DATA_IN && !(pdu.bhs[1] & 1));
     assert_int_equal(pdu.h.itt, itt);
     assert_int_equal(pdu.bhs[1] & 6, (o ? 4 : 0) | (u ? 2 : 0));
@@ -108,7 +108,7 @@ static void expect_residual(struct rig *r, uint32_t itt, bool o, bool u, uint32_
 }
 
 /* [T-RES-01] */
-static void residual_is_the_difference_to_the_expected_length(struct rig *r)
+static void residual_is_the_difference_to_the_expected_length(struct trig *r)
 {
     static const struct {
         uint32_t edtl;
@@ -122,103 +122,103 @@ static void residual_is_the_difference_to_the_expected_length(struct rig *r)
     };
     uint8_t data[10000];
 
-    rig_start(r, "");
-    rig_pattern(data, sizeof data, 0);
+    trig_start(r, "");
+    trig_pattern(data, sizeof data, 0);
     for (unsigned i = 0; i < 4; i++) {
-        struct iscsi_scsi_command read = rig_read(r, i, 0, 1), write = rig_write(r, i, 0, 1);
+        struct iscsi_scsi_command read = trig_read(r, i, 0, 1), write = trig_write(r, i, 0, 1);
 
         read.expected_data_transfer_length = cases[i].edtl;
-        rig_put_command(r, 0, &read, NULL, 0);
+        trig_put_command(r, 0, &read, NULL, 0);
         expect_residual(r, i, cases[i].o, cases[i].u, cases[i].count);
         write.expected_data_transfer_length = cases[i].edtl;
-        rig_put_command(r, 0, &write, data, cases[i].edtl);
+        trig_put_command(r, 0, &write, data, cases[i].edtl);
         expect_residual(r, i, cases[i].o, cases[i].u, cases[i].count);
     }
     assert_memory_equal(r->ram, data, 512);
 }
 
 /* [T-RES-01] */
-static void no_more_than_the_expected_length_is_sent(struct rig *r)
+static void no_more_than_the_expected_length_is_sent(struct trig *r)
 {
     struct iscsi_scsi_command read;
     uint8_t data[1000];
 
-    rig_start(r, "");
-    read = rig_read(r, 7, 0, 4);
+    trig_start(r, "");
+    read = trig_read(r, 7, 0, 4);
     read.expected_data_transfer_length = sizeof data;
-    rig_put_command(r, 0, &read, NULL, 0);
+    trig_put_command(r, 0, &read, NULL, 0);
     assert_int_equal(take_data(r, 7, 8192, 262144, data, sizeof data), 1);
-    rig_expect_nothing(r, 0);
+    trig_expect_nothing(r, 0);
 }
 
 /* [T-RES-02] */
-static void a_short_allocation_length_is_no_overflow(struct rig *r)
+static void a_short_allocation_length_is_no_overflow(struct trig *r)
 {
     struct iscsi_scsi_command inquiry;
 
-    rig_start(r, "");
-    inquiry = rig_read(r, 7, 0, 0);
+    trig_start(r, "");
+    inquiry = trig_read(r, 7, 0, 0);
     memset(inquiry.cdb, 0, sizeof inquiry.cdb);
     inquiry.cdb[0] = 0x12;
     inquiry.cdb[4] = 5;
     inquiry.expected_data_transfer_length = 255;
-    rig_put_command(r, 0, &inquiry, NULL, 0);
+    trig_put_command(r, 0, &inquiry, NULL, 0);
     expect_residual(r, 7, false, true, 250);
 }
 
 /* [T-RES-03] */
-static void direction_bits_that_lie_move_no_data(struct rig *r)
+static void direction_bits_that_lie_move_no_data(struct trig *r)
 {
     struct iscsi_scsi_command pdu;
     struct wire_pdu got;
     uint8_t before[RIG_BLOCK];
 
-    rig_start(r, "");
+    trig_start(r, "");
     memcpy(before, r->ram, sizeof before);
-    pdu = rig_read(r, 1, 0, 1); /* a read that says W */
+    pdu = trig_read(r, 1, 0, 1); /* a read that says W */
     pdu.read = false;
     pdu.write = true;
-    rig_put_command(r, 0, &pdu, NULL, 0);
+    trig_put_command(r, 0, &pdu, NULL, 0);
     expect_residual(r, 1, true, false, 512);
-    pdu = rig_write(r, 2, 0, 1); /* a write that says R */
+    pdu = trig_write(r, 2, 0, 1); /* a write that says R */
     pdu.read = true;
     pdu.write = false;
-    rig_put_command(r, 0, &pdu, NULL, 0);
+    trig_put_command(r, 0, &pdu, NULL, 0);
     expect_residual(r, 2, true, false, 512);
-    pdu = rig_read(r, 3, 0, 1); /* neither */
+    pdu = trig_read(r, 3, 0, 1); /* neither */
     pdu.read = false;
-    rig_put_command(r, 0, &pdu, NULL, 0);
+    trig_put_command(r, 0, &pdu, NULL, 0);
     expect_residual(r, 3, true, false, 512);
-    pdu = rig_read(r, 4, 0, 1); /* both */
+    pdu = trig_read(r, 4, 0, 1); /* both */
     pdu.write = true;
-    rig_put_command(r, 0, &pdu, NULL, 0);
-    rig_expect(r, 0, ISCSI_SCSI_RESPONSE, &got);
+    trig_put_command(r, 0, &pdu, NULL, 0);
+    trig_expect(r, 0, ISCSI_SCSI_RESPONSE, &got);
     assert_int_equal(got.bhs[3], 2);
     assert_memory_equal(r->ram, before, sizeof before);
 }
 
-static void be_manual(struct rig *r)
+static void be_manual(struct trig *r)
 {
     r->manual = true;
 }
 
 /* [T-RSP-02] */
-static void target_failure_has_neither_status_nor_residual(struct rig *r)
+static void target_failure_has_neither_status_nor_residual(struct trig *r)
 {
     struct iscsi_scsi_command read;
     struct wire_pdu pdu;
     struct iscsi_scsi_response response;
     struct tgt_task *task;
 
-    rig_start(r, "");
-    read = rig_read(r, 7, 0, 1);
-    rig_put_command(r, 0, &read, NULL, 0);
-    rig_pump(r);
-    task = rig_task(r, 7);
+    trig_start(r, "");
+    read = trig_read(r, 7, 0, 1);
+    trig_put_command(r, 0, &read, NULL, 0);
+    trig_pump(r);
+    task = trig_task(r, 7);
     assert_non_null(task);
     r->tasks[0] = NULL;
     tgt_task_respond(task, &(struct tgt_answer){.status = 2, .target_failure = true});
-    rig_expect(r, 0, ISCSI_SCSI_RESPONSE, &pdu);
+    trig_expect(r, 0, ISCSI_SCSI_RESPONSE, &pdu);
     iscsi_scsi_response_unpack(pdu.bhs, &response);
     assert_int_equal(response.response, ISCSI_TARGET_FAILURE);
     assert_int_equal(response.status, 0);
@@ -227,20 +227,20 @@ static void target_failure_has_neither_status_nor_residual(struct rig *r)
 }
 
 /* [T-NOP-01] */
-static void a_ping_is_echoed_as_far_as_the_initiator_takes_it(struct rig *r)
+static void a_ping_is_echoed_as_far_as_the_initiator_takes_it(struct trig *r)
 {
     static const uint32_t sizes[] = {0, 1, 4096, 10000};
     static uint8_t data[10000];
 
-    rig_pattern(data, sizeof data, 5);
-    rig_start(r, "MaxRecvDataSegmentLength=8192\0");
+    trig_pattern(data, sizeof data, 5);
+    trig_start(r, "MaxRecvDataSegmentLength=8192\0");
     for (unsigned i = 0; i < 8; i++) {
         struct wire_pdu pdu;
         struct iscsi_nop_in in;
         uint32_t n = sizes[i / 2];
 
-        rig_put_nop(r, 0, 50 + i, i % 2, data, n);
-        rig_expect(r, 0, ISCSI_NOP_IN, &pdu);
+        trig_put_nop(r, 0, 50 + i, i % 2, data, n);
+        trig_expect(r, 0, ISCSI_NOP_IN, &pdu);
         iscsi_nop_in_unpack(pdu.bhs, &in);
         assert_int_equal(in.itt, 50 + i);
         assert_int_equal(in.ttt, ISCSI_TAG_NONE);
@@ -250,14 +250,14 @@ static void a_ping_is_echoed_as_far_as_the_initiator_takes_it(struct rig *r)
 }
 
 /* [T-NOP-02] */
-static void a_nop_out_without_itt_is_not_answered(struct rig *r)
+static void a_nop_out_without_itt_is_not_answered(struct trig *r)
 {
-    rig_start(r, "");
-    rig_acknowledge(r, 0);
-    rig_expect_nothing(r, 0);
+    trig_start(r, "");
+    trig_acknowledge(r, 0);
+    trig_expect_nothing(r, 0);
 }
 
-static void answer_ping(struct rig *r, const struct wire_pdu *pdu)
+static void answer_ping(struct trig *r, const struct wire_pdu *pdu)
 {
     struct iscsi_nop_out out = {
         .immediate = true,
@@ -270,33 +270,33 @@ static void answer_ping(struct rig *r, const struct wire_pdu *pdu)
 
     iscsi_nop_out_pack(bhs, &out);
     wire_put(&r->conns[0].wire, bhs, NULL, 0);
-    rig_pump(r);
+    trig_pump(r);
 }
 
-static void ping_when_idle(struct rig *r)
+static void ping_when_idle(struct trig *r)
 {
     r->opts.ping_idle_ns = 10000000000;
 }
 
 /* [T-NOP-03] */
-static void an_idle_connection_is_pinged_and_dropped_when_silent(struct rig *r)
+static void an_idle_connection_is_pinged_and_dropped_when_silent(struct trig *r)
 {
     struct wire_pdu pdu;
 
-    rig_start(r, "");
-    rig_tick(r, 9000000000);
-    rig_expect_nothing(r, 0);
-    rig_tick(r, 1000000000);
-    rig_expect(r, 0, ISCSI_NOP_IN, &pdu);
+    trig_start(r, "");
+    trig_tick(r, 9000000000);
+    trig_expect_nothing(r, 0);
+    trig_tick(r, 1000000000);
+    trig_expect(r, 0, ISCSI_NOP_IN, &pdu);
     assert_int_equal(pdu.h.itt, ISCSI_TAG_NONE);
     assert_int_not_equal(load_be32(pdu.bhs + 20), ISCSI_TAG_NONE);
     assert_int_equal(pdu.data_length, 0);
     answer_ping(r, &pdu);
-    rig_tick(r, 6000000000);
+    trig_tick(r, 6000000000);
     assert_false(r->conns[0].closed);
-    rig_tick(r, 4000000000);
-    rig_expect(r, 0, ISCSI_NOP_IN, &pdu);
-    rig_tick(r, 5000000000);
+    trig_tick(r, 4000000000);
+    trig_expect(r, 0, ISCSI_NOP_IN, &pdu);
+    trig_tick(r, 5000000000);
     assert_true(r->conns[0].closed);
     assert_int_equal(r->conns[0].why, TGT_CLOSE_TIMEOUT);
 }

@@ -6,135 +6,135 @@
 
 #include "base/bytes.h"
 
-static void be_manual(struct rig *r)
+static void be_manual(struct trig *r)
 {
     r->manual = true;
 }
 
-static void expect_tmf(struct rig *r, unsigned i, uint32_t itt, uint8_t response)
+static void expect_tmf(struct trig *r, unsigned i, uint32_t itt, uint8_t response)
 {
     struct wire_pdu pdu;
 
-    rig_expect(r, i, ISCSI_TMF_RESPONSE, &pdu);
+    trig_expect(r, i, ISCSI_TMF_RESPONSE, &pdu);
     assert_int_equal(pdu.h.itt, itt);
     assert_int_equal(pdu.bhs[2], response);
 }
 
-static void abort_task(struct rig *r, uint32_t itt, const struct iscsi_scsi_command *task)
+static void abort_task(struct trig *r, uint32_t itt, const struct iscsi_scsi_command *task)
 {
-    struct iscsi_tmf_request tmf = rig_tmf(r, itt, ISCSI_ABORT_TASK);
+    struct iscsi_tmf_request tmf = trig_tmf(r, itt, ISCSI_ABORT_TASK);
 
     tmf.referenced_task_tag = task->itt;
     tmf.ref_cmd_sn = task->cmd_sn;
-    rig_put_tmf(r, 0, &tmf);
+    trig_put_tmf(r, 0, &tmf);
 }
 
 #define R2T_ONLY "InitialR2T=Yes\0ImmediateData=No\0MaxBurstLength=4096\0FirstBurstLength=4096\0"
 
 /* [T-TMF-01] */
-static void an_aborted_task_sends_nothing_after_the_answer(struct rig *r)
+static void an_aborted_task_sends_nothing_after_the_answer(struct trig *r)
 {
     static uint8_t data[4096];
     struct iscsi_scsi_command write, read;
     struct wire_pdu pdu;
     struct iscsi_r2t r2t;
 
-    rig_start(r, R2T_ONLY);
-    write = rig_write(r, 1, 0, 8);
-    rig_put_command(r, 0, &write, NULL, 0);
-    rig_expect(r, 0, ISCSI_R2T, &pdu);
+    trig_start(r, R2T_ONLY);
+    write = trig_write(r, 1, 0, 8);
+    trig_put_command(r, 0, &write, NULL, 0);
+    trig_expect(r, 0, ISCSI_R2T, &pdu);
     iscsi_r2t_unpack(pdu.bhs, &r2t);
-    abort_task(r, 50, &write);                           /* while it waits for its data */
-    rig_put_data(r, 0, 1, r2t.ttt, 0, data, 2048 + 512); /* and these are on their way already */
+    abort_task(r, 50, &write);                            /* while it waits for its data */
+    trig_put_data(r, 0, 1, r2t.ttt, 0, data, 2048 + 512); /* and these are on their way already */
     expect_tmf(r, 0, 50, ISCSI_TMF_COMPLETE);
-    rig_expect_nothing(r, 0);
-    read = rig_read(r, 2, 0, 1);
-    rig_put_command(r, 0, &read, NULL, 0);
-    rig_pump(r);
+    trig_expect_nothing(r, 0);
+    read = trig_read(r, 2, 0, 1);
+    trig_put_command(r, 0, &read, NULL, 0);
+    trig_pump(r);
     abort_task(r, 51, &read); /* while the owner has it */
     expect_tmf(r, 0, 51, ISCSI_TMF_COMPLETE);
-    rig_expect_nothing(r, 0);
+    trig_expect_nothing(r, 0);
     abort_task(r, 52, &read); /* it is gone, and its number is used up */
     expect_tmf(r, 0, 52, ISCSI_TMF_NO_TASK);
 }
 
 /* [T-TMF-01] */
-static void a_response_that_is_not_sent_yet_can_be_aborted(struct rig *r)
+static void a_response_that_is_not_sent_yet_can_be_aborted(struct trig *r)
 {
     struct iscsi_scsi_command read;
     struct wire *w = &r->conns[0].wire;
     struct tgt_task *task;
     struct iovec iov = {r->ram, sizeof r->ram};
 
-    rig_start(r, "MaxRecvDataSegmentLength=512\0");
-    read = rig_read(r, 1, 0, 1000);
-    rig_put_command(r, 0, &read, NULL, 0);
-    rig_pump(r);
-    task = rig_task(r, 1);
+    trig_start(r, "MaxRecvDataSegmentLength=512\0");
+    read = trig_read(r, 1, 0, 1000);
+    trig_put_command(r, 0, &read, NULL, 0);
+    trig_pump(r);
+    task = trig_task(r, 1);
     r->tasks[0] = NULL;
     tgt_task_respond(task, &(struct tgt_answer){
                                .iov = &iov, .iov_count = 1, .length = 512000, .transfer = 512000});
     abort_task(r, 50, &read);
     wire_push(w); /* nothing of the read was taken before */
     expect_tmf(r, 0, 50, ISCSI_TMF_COMPLETE);
-    rig_expect_nothing(r, 0);
+    trig_expect_nothing(r, 0);
     assert_int_equal(r->released, 1);
 }
 
 /* [T-TMF-02] [T-TMF-01] */
-static void abort_of_a_command_that_never_came_fills_its_number(struct rig *r)
+static void abort_of_a_command_that_never_came_fills_its_number(struct trig *r)
 {
     struct iscsi_scsi_command lost, later;
     struct iscsi_tmf_request tmf;
 
-    rig_start(r, "");
-    lost = rig_ready(r, 1);
-    later = rig_ready(r, 2);
-    rig_put_command(r, 0, &later, NULL, 0);
-    rig_pump(r);
+    trig_start(r, "");
+    lost = trig_ready(r, 1);
+    later = trig_ready(r, 2);
+    trig_put_command(r, 0, &later, NULL, 0);
+    trig_pump(r);
     assert_int_equal(r->commands, 0);
     abort_task(r, 50, &lost);
     expect_tmf(r, 0, 50, ISCSI_TMF_COMPLETE);
-    rig_pump(r);
+    trig_pump(r);
     assert_int_equal(r->commands, 1);
-    rig_put_command(r, 0, &lost, NULL, 0); /* late: dropped */
-    rig_respond(rig_task(r, 2), 0);
-    rig_expect_status(r, 0, 2, 0);
-    rig_expect_nothing(r, 0);
+    trig_put_command(r, 0, &lost, NULL, 0); /* late: dropped */
+    trig_respond(trig_task(r, 2), 0);
+    trig_expect_status(r, 0, 2, 0);
+    trig_expect_nothing(r, 0);
     assert_int_equal(r->commands, 1);
-    tmf = rig_tmf(r, 51, ISCSI_ABORT_TASK);
+    tmf = trig_tmf(r, 51, ISCSI_ABORT_TASK);
     tmf.referenced_task_tag = 77;
     tmf.ref_cmd_sn = r->cmd_sn + 1000;
-    rig_put_tmf(r, 0, &tmf);
+    trig_put_tmf(r, 0, &tmf);
     expect_tmf(r, 0, 51, ISCSI_TMF_NO_TASK);
 }
 
 /* [T-TMF-02] */
-static void a_command_that_waits_for_its_turn_can_be_aborted(struct rig *r)
+static void a_command_that_waits_for_its_turn_can_be_aborted(struct trig *r)
 {
     struct iscsi_scsi_command first, held;
 
-    rig_start(r, "");
-    first = rig_ready(r, 1);
-    held = rig_ready(r, 2);
-    rig_put_command(r, 0, &held, NULL, 0);
-    rig_pump(r);
+    trig_start(r, "");
+    first = trig_ready(r, 1);
+    held = trig_ready(r, 2);
+    trig_put_command(r, 0, &held, NULL, 0);
+    trig_pump(r);
     abort_task(r, 50, &held);
     expect_tmf(r, 0, 50, ISCSI_TMF_COMPLETE);
-    rig_put_command(r, 0, &first, NULL, 0);
-    rig_pump(r);
-    rig_respond(rig_task(r, 1), 0);
-    rig_expect_status(r, 0, 1, 0);
+    trig_put_command(r, 0, &first, NULL, 0);
+    trig_pump(r);
+    trig_respond(trig_task(r, 1), 0);
+    trig_expect_status(r, 0, 1, 0);
     assert_int_equal(r->commands, 1);
-    first = rig_ready(r, 3); /* the numbers go on */
-    rig_put_command(r, 0, &first, NULL, 0);
-    rig_pump(r);
-    rig_respond(rig_task(r, 3), 0);
-    rig_expect_status(r, 0, 3, 0);
+    first = trig_ready(r, 3); /* the numbers go on */
+    trig_put_command(r, 0, &first, NULL, 0);
+    trig_pump(r);
+    trig_respond(trig_task(r, 3), 0);
+    trig_expect_status(r, 0, 3, 0);
 }
 
 /* [T-TMF-03] */
-static void a_task_set_abort_waits_for_data_and_spares_later_commands(struct rig *r)
+static void a_task_set_abort_waits_for_data_and_spares_later_commands(struct trig *r)
 {
     static uint8_t data[4096];
     struct iscsi_scsi_command write[3], after;
@@ -142,156 +142,156 @@ static void a_task_set_abort_waits_for_data_and_spares_later_commands(struct rig
     struct wire_pdu pdu;
     uint32_t ttt[3];
 
-    rig_start(r, R2T_ONLY);
+    trig_start(r, R2T_ONLY);
     for (uint32_t i = 0; i < 3; i++) {
-        write[i] = rig_write(r, i, 8 * i, 16);
-        rig_put_command(r, 0, &write[i], NULL, 0);
-        rig_expect(r, 0, ISCSI_R2T, &pdu);
+        write[i] = trig_write(r, i, 8 * i, 16);
+        trig_put_command(r, 0, &write[i], NULL, 0);
+        trig_expect(r, 0, ISCSI_R2T, &pdu);
         ttt[i] = load_be32(pdu.bhs + 20);
     }
-    tmf = rig_tmf(r, 50, ISCSI_ABORT_TASK_SET);
-    rig_put_tmf(r, 0, &tmf);
-    after = rig_ready(r, 9);
-    rig_put_command(r, 0, &after, NULL, 0);
+    tmf = trig_tmf(r, 50, ISCSI_ABORT_TASK_SET);
+    trig_put_tmf(r, 0, &tmf);
+    after = trig_ready(r, 9);
+    trig_put_command(r, 0, &after, NULL, 0);
     for (unsigned i = 0; i < 3; i++) {
-        rig_expect_nothing(r, 0);
+        trig_expect_nothing(r, 0);
         assert_int_equal(r->tmf_count, 0);
         assert_int_equal(r->commands, 3);
-        rig_put_data(r, 0, i, ttt[i], 0, data, 4096);
+        trig_put_data(r, 0, i, ttt[i], 0, data, 4096);
     }
     expect_tmf(r, 0, 50, ISCSI_TMF_COMPLETE);
-    assert_null(rig_task(r, 0));
-    assert_non_null(rig_task(r, 9));
-    rig_respond(rig_task(r, 9), 0);
-    rig_expect_status(r, 0, 9, 0);
-    rig_expect_nothing(r, 0);
+    assert_null(trig_task(r, 0));
+    assert_non_null(trig_task(r, 9));
+    trig_respond(trig_task(r, 9), 0);
+    trig_expect_status(r, 0, 9, 0);
+    trig_expect_nothing(r, 0);
 }
 
 /* [T-TMF-03] */
-static void a_task_set_abort_waits_for_commands_before_it(struct rig *r)
+static void a_task_set_abort_waits_for_commands_before_it(struct trig *r)
 {
     struct iscsi_scsi_command missing, early;
     struct iscsi_tmf_request tmf;
 
-    rig_start(r, "MaxConnections=2\0");
-    rig_join(r, 1);
-    missing = rig_ready(r, 1);
-    early = rig_ready(r, 2);
-    rig_put_command(r, 0, &early, NULL, 0);
-    tmf = rig_tmf(r, 50, ISCSI_ABORT_TASK_SET);
-    rig_put_tmf(r, 0, &tmf);
-    rig_expect_nothing(r, 0);
+    trig_start(r, "MaxConnections=2\0");
+    trig_join(r, 1);
+    missing = trig_ready(r, 1);
+    early = trig_ready(r, 2);
+    trig_put_command(r, 0, &early, NULL, 0);
+    tmf = trig_tmf(r, 50, ISCSI_ABORT_TASK_SET);
+    trig_put_tmf(r, 0, &tmf);
+    trig_expect_nothing(r, 0);
     assert_int_equal(r->tmf_count, 0);
-    rig_put_command(r, 1, &missing, NULL, 0);
-    rig_expect_nothing(r, 1);
+    trig_put_command(r, 1, &missing, NULL, 0);
+    trig_expect_nothing(r, 1);
     expect_tmf(r, 0, 50, ISCSI_TMF_COMPLETE);
     assert_int_equal(r->commands, 2);
     assert_int_equal(r->released, 2);
 }
 
 /* [T-TMF-03] */
-static void a_task_set_abort_does_not_wait_for_ever(struct rig *r)
+static void a_task_set_abort_does_not_wait_for_ever(struct trig *r)
 {
     struct iscsi_scsi_command write;
     struct iscsi_tmf_request tmf;
     struct wire_pdu pdu;
 
-    rig_start(r, R2T_ONLY);
-    write = rig_write(r, 1, 0, 8);
-    rig_put_command(r, 0, &write, NULL, 0);
-    rig_expect(r, 0, ISCSI_R2T, &pdu);
-    tmf = rig_tmf(r, 50, ISCSI_CLEAR_TASK_SET);
-    rig_put_tmf(r, 0, &tmf);
-    rig_pump(r);
-    rig_tick(r, 10000000000);
+    trig_start(r, R2T_ONLY);
+    write = trig_write(r, 1, 0, 8);
+    trig_put_command(r, 0, &write, NULL, 0);
+    trig_expect(r, 0, ISCSI_R2T, &pdu);
+    tmf = trig_tmf(r, 50, ISCSI_CLEAR_TASK_SET);
+    trig_put_tmf(r, 0, &tmf);
+    trig_pump(r);
+    trig_tick(r, 10000000000);
     assert_true(r->conns[0].closed);
     assert_int_equal(r->conns[0].why, TGT_CLOSE_TIMEOUT);
 }
 
 /* [T-TMF-04] */
-static void functions_that_cannot_be_are_answered_so(struct rig *r)
+static void functions_that_cannot_be_are_answered_so(struct trig *r)
 {
     struct iscsi_tmf_request tmf;
 
-    rig_start(r, "");
-    tmf = rig_tmf(r, 50, ISCSI_LOGICAL_UNIT_RESET);
+    trig_start(r, "");
+    tmf = trig_tmf(r, 50, ISCSI_LOGICAL_UNIT_RESET);
     tmf.lun = 5ull << 48;
-    rig_put_tmf(r, 0, &tmf);
+    trig_put_tmf(r, 0, &tmf);
     expect_tmf(r, 0, 50, ISCSI_TMF_NO_LUN);
-    tmf = rig_tmf(r, 51, 0x55);
-    rig_put_tmf(r, 0, &tmf);
+    tmf = trig_tmf(r, 51, 0x55);
+    trig_put_tmf(r, 0, &tmf);
     expect_tmf(r, 0, 51, ISCSI_TMF_NOT_SUPPORTED);
     r->manual_tmf = true;
     r->tmf_count = 0;
-    tmf = rig_tmf(r, 52, ISCSI_CLEAR_ACA);
-    rig_put_tmf(r, 0, &tmf);
-    tmf = rig_tmf(r, 53, ISCSI_ABORT_TASK); /* of a task management function */
+    tmf = trig_tmf(r, 52, ISCSI_CLEAR_ACA);
+    trig_put_tmf(r, 0, &tmf);
+    tmf = trig_tmf(r, 53, ISCSI_ABORT_TASK); /* of a task management function */
     tmf.referenced_task_tag = 52;
-    rig_put_tmf(r, 0, &tmf);
+    trig_put_tmf(r, 0, &tmf);
     expect_tmf(r, 0, 53, ISCSI_TMF_REJECTED);
     tgt_tmf_respond(r->tmfs[0], ISCSI_TMF_COMPLETE, 0);
     expect_tmf(r, 0, 52, ISCSI_TMF_COMPLETE);
 }
 
 /* [T-TMF-05] */
-static void a_lu_reset_ends_the_tasks_of_all_initiators(struct rig *r)
+static void a_lu_reset_ends_the_tasks_of_all_initiators(struct trig *r)
 {
     struct iscsi_scsi_command ready;
     struct iscsi_tmf_request tmf;
 
-    rig_start(r, "");
+    trig_start(r, "");
     r->isid[5] = 9;
-    assert_true(rig_connect(r, 1));
-    assert_int_equal(rig_login(r, 1, RIG_KEYS, sizeof RIG_KEYS - 1, 0), 0);
+    assert_true(trig_connect(r, 1));
+    assert_int_equal(trig_login(r, 1, RIG_KEYS, sizeof RIG_KEYS - 1, 0), 0);
     assert_int_equal(r->opened, 2);
-    ready = rig_ready(r, 1);
-    rig_put_command(r, 1, &ready, NULL, 0);
-    rig_pump(r);
+    ready = trig_ready(r, 1);
+    trig_put_command(r, 1, &ready, NULL, 0);
+    trig_pump(r);
     assert_int_equal(r->commands, 1);
-    tmf = rig_tmf(r, 50, ISCSI_LOGICAL_UNIT_RESET);
+    tmf = trig_tmf(r, 50, ISCSI_LOGICAL_UNIT_RESET);
     tmf.cmd_sn = 100;
-    rig_put_tmf(r, 0, &tmf);
+    trig_put_tmf(r, 0, &tmf);
     expect_tmf(r, 0, 50, ISCSI_TMF_COMPLETE);
     assert_int_equal(r->released, 1);
-    rig_expect_nothing(r, 1);
+    trig_expect_nothing(r, 1);
     ready.itt = 2; /* its session goes on */
     ready.cmd_sn = 101;
-    rig_put_command(r, 1, &ready, NULL, 0);
-    rig_pump(r);
-    rig_respond(rig_task(r, 2), 0);
-    rig_expect_status(r, 1, 2, 0);
+    trig_put_command(r, 1, &ready, NULL, 0);
+    trig_pump(r);
+    trig_respond(trig_task(r, 2), 0);
+    trig_expect_status(r, 1, 2, 0);
 }
 
 /* [T-TMF-06] */
-static void a_warm_reset_does_not_wait_for_commands_that_never_came(struct rig *r)
+static void a_warm_reset_does_not_wait_for_commands_that_never_came(struct trig *r)
 {
     struct iscsi_tmf_request tmf;
     struct iscsi_scsi_command ready;
 
-    rig_start(r, "");
-    rig_ready(r, 1); /* lost */
-    tmf = rig_tmf(r, 50, ISCSI_TARGET_WARM_RESET);
-    rig_put_tmf(r, 0, &tmf);
+    trig_start(r, "");
+    trig_ready(r, 1); /* lost */
+    tmf = trig_tmf(r, 50, ISCSI_TARGET_WARM_RESET);
+    trig_put_tmf(r, 0, &tmf);
     expect_tmf(r, 0, 50, ISCSI_TMF_COMPLETE);
-    ready = rig_ready(r, 2);
-    rig_put_command(r, 0, &ready, NULL, 0);
-    rig_pump(r);
+    ready = trig_ready(r, 2);
+    trig_put_command(r, 0, &ready, NULL, 0);
+    trig_pump(r);
     assert_int_equal(r->commands, 1);
-    rig_respond(rig_task(r, 2), 0);
-    rig_expect_status(r, 0, 2, 0);
+    trig_respond(trig_task(r, 2), 0);
+    trig_expect_status(r, 0, 2, 0);
 }
 
 /* [T-TMF-06] */
-static void a_cold_reset_closes_all_sessions(struct rig *r)
+static void a_cold_reset_closes_all_sessions(struct trig *r)
 {
     struct iscsi_tmf_request tmf;
 
-    rig_start(r, "");
+    trig_start(r, "");
     r->isid[5] = 9;
-    assert_true(rig_connect(r, 1));
-    assert_int_equal(rig_login(r, 1, RIG_KEYS, sizeof RIG_KEYS - 1, 0), 0);
-    tmf = rig_tmf(r, 50, ISCSI_TARGET_COLD_RESET);
-    rig_put_tmf(r, 0, &tmf);
+    assert_true(trig_connect(r, 1));
+    assert_int_equal(trig_login(r, 1, RIG_KEYS, sizeof RIG_KEYS - 1, 0), 0);
+    tmf = trig_tmf(r, 50, ISCSI_TARGET_COLD_RESET);
+    trig_put_tmf(r, 0, &tmf);
     expect_tmf(r, 0, 50, ISCSI_TMF_COMPLETE);
     assert_true(r->conns[0].closed && r->conns[1].closed);
     assert_int_equal(r->session_closed, 2);
@@ -299,116 +299,116 @@ static void a_cold_reset_closes_all_sessions(struct rig *r)
 }
 
 /* [T-TMF-07] */
-static void reassigning_is_not_supported_at_level_0(struct rig *r)
+static void reassigning_is_not_supported_at_level_0(struct trig *r)
 {
     struct iscsi_tmf_request tmf;
 
-    rig_start(r, "");
-    tmf = rig_tmf(r, 50, ISCSI_TASK_REASSIGN);
-    rig_put_tmf(r, 0, &tmf);
+    trig_start(r, "");
+    tmf = trig_tmf(r, 50, ISCSI_TASK_REASSIGN);
+    trig_put_tmf(r, 0, &tmf);
     expect_tmf(r, 0, 50, ISCSI_TMF_NO_REASSIGN);
-    tmf = rig_tmf(r, 51, ISCSI_TASK_REASSIGN);
+    tmf = trig_tmf(r, 51, ISCSI_TASK_REASSIGN);
     tmf.immediate = false;
     r->cmd_sn++;
-    rig_put_tmf(r, 0, &tmf);
+    trig_put_tmf(r, 0, &tmf);
     expect_tmf(r, 0, 51, ISCSI_TMF_REJECTED);
 }
 
 /* [T-TMF-09] */
-static void functions_of_rfc_7144_are_answered_by_level(struct rig *r)
+static void functions_of_rfc_7144_are_answered_by_level(struct trig *r)
 {
     struct iscsi_scsi_command ready;
     struct iscsi_tmf_request tmf;
     bool new_level = r->mode % 2;
 
     if (new_level)
-        rig_start(r, "iSCSIProtocolLevel=2\0");
+        trig_start(r, "iSCSIProtocolLevel=2\0");
     else
-        rig_start(r, "");
-    ready = rig_ready(r, 1);
-    rig_put_command(r, 0, &ready, NULL, 0);
-    rig_pump(r);
-    tmf = rig_tmf(r, 50, ISCSI_QUERY_TASK);
+        trig_start(r, "");
+    ready = trig_ready(r, 1);
+    trig_put_command(r, 0, &ready, NULL, 0);
+    trig_pump(r);
+    tmf = trig_tmf(r, 50, ISCSI_QUERY_TASK);
     tmf.referenced_task_tag = 1;
-    rig_put_tmf(r, 0, &tmf);
+    trig_put_tmf(r, 0, &tmf);
     expect_tmf(r, 0, 50, new_level ? ISCSI_TMF_SUCCEEDED : ISCSI_TMF_NOT_SUPPORTED);
     tmf.itt = 51;
     tmf.referenced_task_tag = 2;
-    rig_put_tmf(r, 0, &tmf);
+    trig_put_tmf(r, 0, &tmf);
     expect_tmf(r, 0, 51, new_level ? ISCSI_TMF_COMPLETE : ISCSI_TMF_NOT_SUPPORTED);
-    tmf = rig_tmf(r, 52, ISCSI_QUERY_ASYNC_EVENT);
-    rig_put_tmf(r, 0, &tmf);
+    tmf = trig_tmf(r, 52, ISCSI_QUERY_ASYNC_EVENT);
+    trig_put_tmf(r, 0, &tmf);
     expect_tmf(r, 0, 52, new_level ? ISCSI_TMF_COMPLETE : ISCSI_TMF_NOT_SUPPORTED);
-    if (rig_task(r, 1)) {
-        rig_respond(rig_task(r, 1), 0);
-        rig_expect_status(r, 0, 1, 0);
+    if (trig_task(r, 1)) {
+        trig_respond(trig_task(r, 1), 0);
+        trig_expect_status(r, 0, 1, 0);
     }
 }
 
 /* [T-TMF-10] */
-static void a_task_set_answer_is_fenced_on_all_connections(struct rig *r)
+static void a_task_set_answer_is_fenced_on_all_connections(struct trig *r)
 {
     struct iscsi_scsi_command older, newer;
     struct iscsi_tmf_request tmf;
     struct wire_pdu pdu;
 
-    rig_start(r, "MaxConnections=2\0TaskReporting=ResponseFence\0");
-    rig_join(r, 1);
-    older = rig_ready(r, 1);
-    rig_put_command(r, 1, &older, NULL, 0);
-    rig_pump(r);
-    rig_respond(rig_task(r, 1), 0);
-    rig_expect_status(r, 1, 1, 0); /* sent, and not acknowledged */
-    tmf = rig_tmf(r, 50, ISCSI_ABORT_TASK_SET);
-    rig_put_tmf(r, 0, &tmf);
-    rig_expect_nothing(r, 0);
-    rig_expect(r, 1, ISCSI_NOP_IN, &pdu); /* asks for the acknowledgment */
-    newer = rig_ready(r, 2);
-    rig_put_command(r, 0, &newer, NULL, 0);
-    rig_pump(r);
-    rig_respond(rig_task(r, 2), 0);
-    rig_expect_nothing(r, 0); /* waits behind the fence */
-    rig_acknowledge(r, 1);
-    rig_pump(r);
+    trig_start(r, "MaxConnections=2\0TaskReporting=ResponseFence\0");
+    trig_join(r, 1);
+    older = trig_ready(r, 1);
+    trig_put_command(r, 1, &older, NULL, 0);
+    trig_pump(r);
+    trig_respond(trig_task(r, 1), 0);
+    trig_expect_status(r, 1, 1, 0); /* sent, and not acknowledged */
+    tmf = trig_tmf(r, 50, ISCSI_ABORT_TASK_SET);
+    trig_put_tmf(r, 0, &tmf);
+    trig_expect_nothing(r, 0);
+    trig_expect(r, 1, ISCSI_NOP_IN, &pdu); /* asks for the acknowledgment */
+    newer = trig_ready(r, 2);
+    trig_put_command(r, 0, &newer, NULL, 0);
+    trig_pump(r);
+    trig_respond(trig_task(r, 2), 0);
+    trig_expect_nothing(r, 0); /* waits behind the fence */
+    trig_acknowledge(r, 1);
+    trig_pump(r);
     expect_tmf(r, 0, 50, ISCSI_TMF_COMPLETE);
-    assert_true(rig_take(r, 0, &pdu)); /* asks that its answer be acknowledged */
+    assert_true(trig_take(r, 0, &pdu)); /* asks that its answer be acknowledged */
     assert_int_equal(pdu.h.opcode, ISCSI_NOP_IN);
-    rig_expect_nothing(r, 0);
-    rig_acknowledge(r, 0);
-    rig_expect_status(r, 0, 2, 0);
+    trig_expect_nothing(r, 0);
+    trig_acknowledge(r, 0);
+    trig_expect_status(r, 0, 2, 0);
 }
 
 /* ---- logout ---- */
 
-static void expect_logout(struct rig *r, unsigned i, uint32_t itt, uint8_t response)
+static void expect_logout(struct trig *r, unsigned i, uint32_t itt, uint8_t response)
 {
     struct wire_pdu pdu;
 
-    rig_expect(r, i, ISCSI_LOGOUT_RESPONSE, &pdu);
+    trig_expect(r, i, ISCSI_LOGOUT_RESPONSE, &pdu);
     assert_int_equal(pdu.h.itt, itt);
     assert_int_equal(pdu.bhs[2], response);
 }
 
 /* [T-LGO-01] [T-LGO-03] */
-static void a_session_logout_ends_all_its_connections_and_tasks(struct rig *r)
+static void a_session_logout_ends_all_its_connections_and_tasks(struct trig *r)
 {
     struct iscsi_scsi_command ready;
 
-    rig_start(r, "MaxConnections=2\0");
-    rig_join(r, 1);
+    trig_start(r, "MaxConnections=2\0");
+    trig_join(r, 1);
     r->hang = true;
     for (uint32_t i = 0; i < 3; i++) {
-        ready = rig_ready(r, i);
-        rig_put_command(r, i % 2, &ready, NULL, 0);
-        rig_pump(r);
+        ready = trig_ready(r, i);
+        trig_put_command(r, i % 2, &ready, NULL, 0);
+        trig_pump(r);
     }
-    rig_put_logout(r, 0, 50, ISCSI_LOGOUT_SESSION, 0);
-    rig_expect_nothing(r, 0); /* the owner still has its tasks */
+    trig_put_logout(r, 0, 50, ISCSI_LOGOUT_SESSION, 0);
+    trig_expect_nothing(r, 0); /* the owner still has its tasks */
     assert_true(r->conns[1].closed);
     assert_int_equal(r->aborts, 3);
     assert_int_equal(r->session_closed, 0);
     for (uint32_t i = 0; i < 3; i++)
-        rig_end(r, rig_task(r, i));
+        trig_end(r, trig_task(r, i));
     expect_logout(r, 0, 50, ISCSI_LOGOUT_DONE);
     assert_true(r->conns[0].closed);
     assert_int_equal(r->conns[0].why, TGT_CLOSE_LOGGED_OUT);
@@ -418,47 +418,47 @@ static void a_session_logout_ends_all_its_connections_and_tasks(struct rig *r)
 }
 
 /* [T-LGO-01] [T-LGO-03] */
-static void a_connection_logout_ends_the_named_one_only(struct rig *r)
+static void a_connection_logout_ends_the_named_one_only(struct trig *r)
 {
     struct iscsi_scsi_command ready;
 
-    rig_start(r, "MaxConnections=2\0");
-    rig_join(r, 1);
-    ready = rig_ready(r, 1);
-    rig_put_command(r, 1, &ready, NULL, 0);
-    rig_pump(r);
-    rig_put_logout(r, 0, 50, ISCSI_LOGOUT_CONNECTION, 1);
+    trig_start(r, "MaxConnections=2\0");
+    trig_join(r, 1);
+    ready = trig_ready(r, 1);
+    trig_put_command(r, 1, &ready, NULL, 0);
+    trig_pump(r);
+    trig_put_logout(r, 0, 50, ISCSI_LOGOUT_CONNECTION, 1);
     expect_logout(r, 0, 50, ISCSI_LOGOUT_DONE);
     assert_true(r->conns[1].closed && !r->conns[0].closed);
     assert_int_equal(r->cleared, 1);
     assert_int_equal(r->session_closed, 0);
-    rig_put_logout(r, 0, 51, ISCSI_LOGOUT_CONNECTION, 0);
+    trig_put_logout(r, 0, 51, ISCSI_LOGOUT_CONNECTION, 0);
     expect_logout(r, 0, 51, ISCSI_LOGOUT_DONE);
     assert_true(r->conns[0].closed);
     assert_int_equal(r->end, TGT_END_LOGOUT);
 }
 
 /* [T-LGO-02] */
-static void a_logout_that_cannot_be_leaves_all_as_it_was(struct rig *r)
+static void a_logout_that_cannot_be_leaves_all_as_it_was(struct trig *r)
 {
-    rig_start(r, "MaxConnections=2\0");
-    rig_join(r, 1);
-    rig_put_logout(r, 0, 50, ISCSI_LOGOUT_CONNECTION, 7);
+    trig_start(r, "MaxConnections=2\0");
+    trig_join(r, 1);
+    trig_put_logout(r, 0, 50, ISCSI_LOGOUT_CONNECTION, 7);
     expect_logout(r, 0, 50, ISCSI_LOGOUT_NO_CID);
-    rig_put_logout(r, 0, 51, ISCSI_LOGOUT_RECOVERY, 1);
+    trig_put_logout(r, 0, 51, ISCSI_LOGOUT_RECOVERY, 1);
     expect_logout(r, 0, 51, ISCSI_LOGOUT_NO_RECOVERY);
     assert_false(r->conns[0].closed || r->conns[1].closed);
 }
 
 /* ---- Async ---- */
 
-static void expect_async(struct rig *r, unsigned i, uint8_t event, uint16_t p1, uint16_t p2,
+static void expect_async(struct trig *r, unsigned i, uint8_t event, uint16_t p1, uint16_t p2,
                          uint16_t p3)
 {
     struct wire_pdu pdu;
     struct iscsi_async async;
 
-    rig_expect(r, i, ISCSI_ASYNC, &pdu); /* rig_take() checks that StatSN advances */
+    trig_expect(r, i, ISCSI_ASYNC, &pdu); /* trig_take() checks that StatSN advances */
     iscsi_async_unpack(pdu.bhs, &async);
     assert_int_equal(pdu.h.itt, ISCSI_TAG_NONE);
     assert_int_equal(async.event, event);
@@ -468,46 +468,46 @@ static void expect_async(struct rig *r, unsigned i, uint8_t event, uint16_t p1, 
 }
 
 /* [T-ASY-01] [T-ASY-02] [T-LOG-21] */
-static void a_stop_asks_to_log_out_and_drops_who_does_not(struct rig *r)
+static void a_stop_asks_to_log_out_and_drops_who_does_not(struct trig *r)
 {
     struct iscsi_scsi_command old, late;
 
-    rig_start(r, "");
-    old = rig_ready(r, 1);
-    rig_put_command(r, 0, &old, NULL, 0);
-    rig_pump(r);
+    trig_start(r, "");
+    old = trig_ready(r, 1);
+    trig_put_command(r, 0, &old, NULL, 0);
+    trig_pump(r);
     tgt_stop(r->tgt, 7);
     expect_async(r, 0, ISCSI_ASYNC_LOGOUT_REQUESTED, 0, 0, 7);
-    late = rig_ready(r, 2);
-    rig_put_command(r, 0, &late, NULL, 0);
-    rig_expect_reject(r, 0, ISCSI_REJECT_WAITING_FOR_LOGOUT);
-    rig_respond(rig_task(r, 1), 0); /* what runs may end */
-    rig_expect_status(r, 0, 1, 0);
+    late = trig_ready(r, 2);
+    trig_put_command(r, 0, &late, NULL, 0);
+    trig_expect_reject(r, 0, ISCSI_REJECT_WAITING_FOR_LOGOUT);
+    trig_respond(trig_task(r, 1), 0); /* what runs may end */
+    trig_expect_status(r, 0, 1, 0);
     r->isid[5] = 9;
-    assert_true(rig_connect(r, 1));
-    assert_int_equal(rig_login(r, 1, RIG_KEYS, sizeof RIG_KEYS - 1, 0), ISCSI_LOGIN_UNAVAILABLE);
-    rig_tick(r, 7000000000);
+    assert_true(trig_connect(r, 1));
+    assert_int_equal(trig_login(r, 1, RIG_KEYS, sizeof RIG_KEYS - 1, 0), ISCSI_LOGIN_UNAVAILABLE);
+    trig_tick(r, 7000000000);
     expect_async(r, 0, ISCSI_ASYNC_CONNECTION_DROP, 0, 2, 20);
     assert_true(r->conns[0].closed);
     assert_int_equal(r->conns[0].why, TGT_CLOSE_OWNER);
 }
 
 /* [T-ASY-01] */
-static void who_logs_out_when_asked_is_answered(struct rig *r)
+static void who_logs_out_when_asked_is_answered(struct trig *r)
 {
-    rig_start(r, "");
+    trig_start(r, "");
     tgt_conn_ask_logout(r->conns[0].conn, 7);
     expect_async(r, 0, ISCSI_ASYNC_LOGOUT_REQUESTED, 0, 0, 7);
-    rig_put_logout(r, 0, 50, ISCSI_LOGOUT_SESSION, 0);
+    trig_put_logout(r, 0, 50, ISCSI_LOGOUT_SESSION, 0);
     expect_logout(r, 0, 50, ISCSI_LOGOUT_DONE);
     assert_true(r->conns[0].closed);
 }
 
 /* [T-ASY-02] */
-static void a_closed_session_is_announced_on_each_connection(struct rig *r)
+static void a_closed_session_is_announced_on_each_connection(struct trig *r)
 {
-    rig_start(r, "MaxConnections=2\0");
-    rig_join(r, 1);
+    trig_start(r, "MaxConnections=2\0");
+    trig_join(r, 1);
     tgt_session_close(r->session, "the test closes it");
     expect_async(r, 0, ISCSI_ASYNC_SESSION_DROP, 0, 2, 0);
     expect_async(r, 1, ISCSI_ASYNC_SESSION_DROP, 0, 2, 0);
@@ -516,16 +516,16 @@ static void a_closed_session_is_announced_on_each_connection(struct rig *r)
 }
 
 /* [T-ASY-03] */
-static void a_scsi_event_carries_its_sense(struct rig *r)
+static void a_scsi_event_carries_its_sense(struct trig *r)
 {
     static const uint8_t sense[18] = {0x70, 0, 6, 0, 0, 0, 0, 10, 0, 0, 0, 0, 0x2a, 9};
     struct tgt_async async = {.event = ISCSI_ASYNC_SCSI, .sense = sense, .sense_length = 18};
     struct wire_pdu pdu;
 
-    rig_start(r, "");
+    trig_start(r, "");
     async.lun = 3ull << 48;
     assert_true(tgt_conn_async(r->conns[0].conn, &async));
-    rig_expect(r, 0, ISCSI_ASYNC, &pdu);
+    trig_expect(r, 0, ISCSI_ASYNC, &pdu);
     assert_int_equal(load_be64(pdu.bhs + 8), async.lun);
     assert_int_equal(pdu.data_length, 20);
     assert_int_equal(load_be16(pdu.data), 18);

@@ -9,7 +9,7 @@
 
 static const uint64_t second = 1000000000;
 
-void rig_pattern(uint8_t *bytes, size_t n, uint32_t from)
+void trig_pattern(uint8_t *bytes, size_t n, uint32_t from)
 {
     for (size_t i = 0; i < n; i++)
         bytes[i] = (uint8_t)((from + i) * 7 + ((from + i) >> 8) * 13 + 1);
@@ -17,34 +17,38 @@ void rig_pattern(uint8_t *bytes, size_t n, uint32_t from)
 
 /* ---- the owner: a small logical unit ---- */
 
-static unsigned remember(struct rig *r, struct tgt_task *task)
+static void remember(struct trig *r, struct tgt_task *task)
 {
     for (unsigned i = 0; i < RIG_TASKS; i++)
         if (!r->tasks[i]) {
             r->tasks[i] = task;
-            return i;
+            return;
         }
     fail_msg("more tasks than the rig remembers");
-    return 0;
 }
 
-static unsigned forget(struct rig *r, const struct tgt_task *task)
+static void forget(struct trig *r, const struct tgt_task *task)
 {
     for (unsigned i = 0; i < RIG_TASKS; i++)
         if (r->tasks[i] == task) {
             r->tasks[i] = NULL;
-            return i;
+            return;
         }
     fail_msg("a task that the owner does not have");
-    return 0;
 }
 
-struct tgt_task *rig_task(struct rig *r, uint32_t itt)
+struct tgt_task *trig_task(struct trig *r, uint32_t itt)
 {
     for (unsigned i = 0; i < RIG_TASKS; i++)
         if (r->tasks[i] && r->tasks[i]->itt == itt)
             return r->tasks[i];
     return NULL;
+}
+
+/* It stays until the task is released. */
+static struct iovec *iov_of(const struct tgt_task *task)
+{
+    return task->user;
 }
 
 static uint64_t extent(const struct tgt_task *task)
@@ -65,36 +69,36 @@ static void check_condition(struct tgt_task *task, uint8_t key, uint8_t asc)
     tgt_task_respond(task, &a);
 }
 
-void rig_respond(struct tgt_task *task, uint8_t status)
+void trig_respond(struct tgt_task *task, uint8_t status)
 {
-    struct rig *r = tgt_session_user(task->session);
+    struct trig *r = tgt_session_user(task->session);
     struct tgt_answer a = {.status = status, .transfer = task->edtl};
 
     forget(r, task);
     tgt_task_respond(task, &a);
 }
 
-void rig_end(struct rig *r, struct tgt_task *task)
+void trig_end(struct trig *r, struct tgt_task *task)
 {
     forget(r, task);
     tgt_task_end(task);
 }
 
-static void answer_read(struct rig *r, struct tgt_task *task, unsigned i)
+static void answer_read(struct trig *r, struct tgt_task *task)
 {
     struct tgt_answer a = {
-        .iov = &r->iov[i],
+        .iov = iov_of(task),
         .iov_count = 1,
         .length = (uint32_t)extent(task),
         .transfer = extent(task),
     };
 
-    r->iov[i] = (struct iovec){r->ram + load_be32(task->cdb + 2) * RIG_BLOCK, a.length};
+    *iov_of(task) = (struct iovec){r->ram + load_be32(task->cdb + 2) * RIG_BLOCK, a.length};
     forget(r, task);
     tgt_task_respond(task, &a);
 }
 
-static void finish_write(struct rig *r, struct tgt_task *task)
+static void finish_write(struct trig *r, struct tgt_task *task)
 {
     struct tgt_answer a = {.transfer = extent(task)};
 
@@ -102,21 +106,21 @@ static void finish_write(struct rig *r, struct tgt_task *task)
     tgt_task_respond(task, &a);
 }
 
-static void take_write(struct rig *r, struct tgt_task *task, unsigned i)
+static void take_write(struct trig *r, struct tgt_task *task)
 {
-    r->iov[i] = (struct iovec){r->ram + load_be32(task->cdb + 2) * RIG_BLOCK, extent(task)};
-    r->received = tgt_task_receive(task, &r->iov[i], 1, (uint32_t)extent(task));
+    *iov_of(task) = (struct iovec){r->ram + load_be32(task->cdb + 2) * RIG_BLOCK, extent(task)};
+    r->received = tgt_task_receive(task, iov_of(task), 1, (uint32_t)extent(task));
     if (r->received == 0 && !r->manual)
         finish_write(r, task);
 }
 
-static void answer_inquiry(struct rig *r, struct tgt_task *task, unsigned i)
+static void answer_inquiry(struct trig *r, struct tgt_task *task)
 {
     static uint8_t page[36] = {0, 0, 6, 2, 31};
     uint32_t n = load_be16(task->cdb + 3);
-    struct tgt_answer a = {.iov = &r->iov[i], .iov_count = 1, .length = n < 36 ? n : 36};
+    struct tgt_answer a = {.iov = iov_of(task), .iov_count = 1, .length = n < 36 ? n : 36};
 
-    r->iov[i] = (struct iovec){page, 36};
+    *iov_of(task) = (struct iovec){page, 36};
     a.transfer = a.length;
     forget(r, task);
     tgt_task_respond(task, &a);
@@ -124,7 +128,7 @@ static void answer_inquiry(struct rig *r, struct tgt_task *task, unsigned i)
 
 static void on_command(void *user, struct tgt_task *task)
 {
-    struct rig *r = user;
+    struct trig *r = user;
     size_t used = strlen(r->log);
 
     r->commands++;
@@ -132,23 +136,22 @@ static void on_command(void *user, struct tgt_task *task)
     memset(task->user, 0x5a, r->opts.task_user_bytes);
     if (used + 1 < sizeof r->log)
         r->log[used] = (char)('a' + task->itt % 26);
-
-    unsigned i = remember(r, task);
+    remember(r, task);
 
     if (r->manual) {
         if (task->cdb[0] == 0x2a && !r->no_receive)
-            take_write(r, task, i);
+            take_write(r, task);
         return;
     }
     if ((task->cdb[0] == 0x28 || task->cdb[0] == 0x2a) && !in_range(task)) {
         forget(r, task);
         check_condition(task, 5, 0x21);
     } else if (task->cdb[0] == 0x28) {
-        answer_read(r, task, i);
+        answer_read(r, task);
     } else if (task->cdb[0] == 0x2a) {
-        take_write(r, task, i);
+        take_write(r, task);
     } else if (task->cdb[0] == 0x12) {
-        answer_inquiry(r, task, i);
+        answer_inquiry(r, task);
     } else if (task->cdb[0] == 0) {
         forget(r, task);
         tgt_task_respond(task, &(struct tgt_answer){.status = 0});
@@ -160,7 +163,7 @@ static void on_command(void *user, struct tgt_task *task)
 
 static void on_data(void *user, struct tgt_task *task)
 {
-    struct rig *r = user;
+    struct trig *r = user;
 
     r->datas++;
     if (!r->manual)
@@ -169,16 +172,16 @@ static void on_data(void *user, struct tgt_task *task)
 
 static void on_abort(void *user, struct tgt_task *task)
 {
-    struct rig *r = user;
+    struct trig *r = user;
 
     r->aborts++;
     if (!r->hang)
-        rig_end(r, task);
+        trig_end(r, task);
 }
 
 static void on_released(void *user, struct tgt_task *task)
 {
-    struct rig *r = user;
+    struct trig *r = user;
 
     (void)task;
     r->released++;
@@ -186,7 +189,7 @@ static void on_released(void *user, struct tgt_task *task)
 
 static void on_tmf(void *user, struct tgt_tmf *tmf)
 {
-    struct rig *r = user;
+    struct trig *r = user;
 
     if (r->manual_tmf) {
         r->tmfs[r->tmf_count++] = tmf;
@@ -199,13 +202,13 @@ static void on_tmf(void *user, struct tgt_tmf *tmf)
     }
     for (unsigned i = 0; i < RIG_TASKS; i++)
         if (r->tasks[i] && (tmf->function == ISCSI_ABORT_TASK ? r->tasks[i] == tmf->task : true))
-            rig_end(r, r->tasks[i]);
+            trig_end(r, r->tasks[i]);
     tgt_tmf_respond(tmf, ISCSI_TMF_COMPLETE, 0);
 }
 
 static void on_opened(void *user, struct tgt_session *session)
 {
-    struct rig *r = user;
+    struct trig *r = user;
 
     r->opened++;
     r->session = session;
@@ -214,7 +217,7 @@ static void on_opened(void *user, struct tgt_session *session)
 
 static void on_closed(void *user, struct tgt_session *session, enum tgt_session_end why)
 {
-    struct rig *r = user;
+    struct trig *r = user;
 
     for (unsigned i = 0; i < RIG_TASKS; i++)
         if (r->tasks[i])
@@ -228,7 +231,7 @@ static void on_closed(void *user, struct tgt_session *session, enum tgt_session_
 static void on_cleared(void *user, struct tgt_session *session)
 {
     (void)session;
-    ((struct rig *)user)->cleared++;
+    ((struct trig *)user)->cleared++;
 }
 
 static void on_want_send(void *user, struct tgt_conn *conn)
@@ -240,12 +243,12 @@ static void on_want_send(void *user, struct tgt_conn *conn)
 static void on_want_recv(void *user, struct tgt_conn *conn)
 {
     (void)user;
-    ((struct rig_conn *)tgt_conn_user(conn))->want_recv++;
+    ((struct trig_conn *)tgt_conn_user(conn))->want_recv++;
 }
 
 static void on_close(void *user, struct tgt_conn *conn, enum tgt_close why, const char *sentence)
 {
-    struct rig_conn *rc = tgt_conn_user(conn);
+    struct trig_conn *rc = tgt_conn_user(conn);
 
     (void)user;
     assert_false(rc->close_asked);
@@ -256,7 +259,7 @@ static void on_close(void *user, struct tgt_conn *conn, enum tgt_close why, cons
 
 static void *on_hold(void *user, size_t length)
 {
-    struct rig *r = user;
+    struct trig *r = user;
 
     r->hold_calls++;
     if (r->no_hold)
@@ -268,7 +271,7 @@ static void *on_hold(void *user, size_t length)
 static void on_unhold(void *user, void *memory, size_t length)
 {
     (void)length;
-    ((struct rig *)user)->holds--;
+    ((struct trig *)user)->holds--;
     free(memory);
 }
 
@@ -283,7 +286,7 @@ static uint16_t on_lookup(void *user, struct login_tgt *l, struct login_policy *
 
 static int on_random(void *user, void *bytes, size_t n)
 {
-    struct rig *r = user;
+    struct trig *r = user;
 
     for (size_t i = 0; i < n; i++)
         ((uint8_t *)bytes)[i] = (uint8_t)rng_next(&r->rng);
@@ -292,7 +295,7 @@ static int on_random(void *user, void *bytes, size_t n)
 
 static bool on_target(void *user, struct tgt_conn *conn, unsigned index, struct tgt_listing *l)
 {
-    struct rig *r = user;
+    struct trig *r = user;
     static _Thread_local char name[64];
 
     if (index >= r->target_count ||
@@ -320,7 +323,7 @@ static bool on_address(void *user, struct tgt_conn *conn, const char *target, un
 
 /* ---- the rig ---- */
 
-static void defaults(struct rig *r)
+static void defaults(struct trig *r)
 {
     struct tgt_opts *o = &r->opts;
 
@@ -369,29 +372,29 @@ static void defaults(struct rig *r)
 
 static unsigned op_space(void *machine, struct iovec *iov, unsigned max)
 {
-    return tgt_conn_recv_space(((struct rig_conn *)machine)->conn, iov, max);
+    return tgt_conn_recv_space(((struct trig_conn *)machine)->conn, iov, max);
 }
 
 static void op_received(void *machine, size_t n)
 {
-    struct rig_conn *rc = machine;
+    struct trig_conn *rc = machine;
 
     tgt_conn_received(rc->conn, n, rc->rig->now);
 }
 
 static unsigned op_data(void *machine, struct iovec *iov, unsigned max)
 {
-    return tgt_conn_send_data(((struct rig_conn *)machine)->conn, iov, max);
+    return tgt_conn_send_data(((struct trig_conn *)machine)->conn, iov, max);
 }
 
 static void op_sent(void *machine, size_t n)
 {
-    tgt_conn_sent(((struct rig_conn *)machine)->conn, n);
+    tgt_conn_sent(((struct trig_conn *)machine)->conn, n);
 }
 
 static const struct wire_ops wire_ops = {op_space, op_received, op_data, op_sent};
 
-void rig_open(struct rig *r, enum wire_mode mode, uint64_t seed)
+void trig_open(struct trig *r, enum wire_mode mode, uint64_t seed)
 {
     memset(r, 0, sizeof *r);
     r->mode = mode;
@@ -401,11 +404,11 @@ void rig_open(struct rig *r, enum wire_mode mode, uint64_t seed)
     r->cmd_sn = 100;
     r->target_count = 3;
     memcpy(r->isid, "\x80\0\0\0\0\1", 6);
-    rig_pattern(r->ram, sizeof r->ram, 0);
+    trig_pattern(r->ram, sizeof r->ram, 0);
     defaults(r);
 }
 
-static void make(struct rig *r)
+static void make(struct trig *r)
 {
     struct lp_error err;
 
@@ -414,10 +417,10 @@ static void make(struct rig *r)
         fail_msg("%s", err.msg);
 }
 
-void rig_close(struct rig *r)
+void trig_close(struct trig *r)
 {
     for (unsigned i = 0; i < RIG_CONNS; i++) {
-        struct rig_conn *rc = &r->conns[i];
+        struct trig_conn *rc = &r->conns[i];
 
         if (!rc->conn)
             continue;
@@ -428,7 +431,7 @@ void rig_close(struct rig *r)
     }
     for (unsigned i = 0; i < RIG_TASKS; i++)
         if (r->tasks[i])
-            rig_end(r, r->tasks[i]);
+            trig_end(r, r->tasks[i]);
     tgt_tick(r->tgt, r->now + 10000 * second);
     assert_int_equal(tgt_counters(r->tgt)->conns, 0);
     assert_int_equal(tgt_counters(r->tgt)->logins, 0);
@@ -439,29 +442,29 @@ void rig_close(struct rig *r)
     assert_int_equal(r->opened, r->session_closed);
 }
 
-void rig_run(void **state)
+void trig_run(void **state)
 {
-    const struct rig_case *c = *state;
+    const struct trig_case *c = *state;
     const char *text = getenv("LUNPATH_SEED");
     uint64_t seed = text ? strtoull(text, NULL, 0) : 1;
 
     for (int mode = 0; mode < WIRE_MODES; mode++) {
-        struct rig *r = malloc(sizeof *r);
+        struct trig *r = malloc(sizeof *r);
 
         print_message("# %s, seed %llu\n", wire_mode_names[mode], (unsigned long long)seed);
-        rig_open(r, (enum wire_mode)mode, seed);
+        trig_open(r, (enum wire_mode)mode, seed);
         if (c->options)
             c->options(r);
         make(r);
         c->body(r);
-        rig_close(r);
+        trig_close(r);
         free(r);
     }
 }
 
-bool rig_connect(struct rig *r, unsigned i)
+bool trig_connect(struct trig *r, unsigned i)
 {
-    struct rig_conn *rc = &r->conns[i];
+    struct trig_conn *rc = &r->conns[i];
     struct tgt_portal portal = {"192.0.2.1:3260", 1};
     struct lp_error err;
     char peer[32];
@@ -470,7 +473,7 @@ bool rig_connect(struct rig *r, unsigned i)
         tgt_conn_free(rc->conn);
         wire_close(&rc->wire);
     }
-    *rc = (struct rig_conn){.rig = r, .acknowledge = true};
+    *rc = (struct trig_conn){.rig = r, .acknowledge = true};
     snprintf(peer, sizeof peer, "198.51.100.7:%u", 40000 + i);
     rc->conn = tgt_conn_new(r->tgt, &portal, peer, r->now, &err);
     if (!rc->conn)
@@ -480,7 +483,7 @@ bool rig_connect(struct rig *r, unsigned i)
     return true;
 }
 
-uint16_t rig_login(struct rig *r, unsigned i, const char *keys, size_t keys_length, uint16_t tsih)
+uint16_t trig_login(struct trig *r, unsigned i, const char *keys, size_t keys_length, uint16_t tsih)
 {
     struct iscsi_login_request pdu = {
         .immediate = true,
@@ -500,7 +503,7 @@ uint16_t rig_login(struct rig *r, unsigned i, const char *keys, size_t keys_leng
     iscsi_login_request_pack(bhs, &pdu);
     r->conns[i].cid = pdu.cid;
     wire_put(&r->conns[i].wire, bhs, keys, (uint32_t)keys_length);
-    rig_pump(r);
+    trig_pump(r);
     if (!wire_take(&r->conns[i].wire, &got) || got.h.opcode != ISCSI_LOGIN_RESPONSE)
         fail_msg("no Login Response: %s", r->conns[i].sentence);
     iscsi_login_response_unpack(got.bhs, &answer);
@@ -514,31 +517,31 @@ uint16_t rig_login(struct rig *r, unsigned i, const char *keys, size_t keys_leng
     return answer.status;
 }
 
-void rig_start_keys(struct rig *r, const char *keys, size_t keys_length)
+void trig_start_keys(struct trig *r, const char *keys, size_t keys_length)
 {
     char text[2048] = RIG_KEYS;
     size_t n = sizeof RIG_KEYS - 1;
 
     memcpy(text + n, keys, keys_length);
-    assert_true(rig_connect(r, 0));
-    assert_int_equal(rig_login(r, 0, text, n + keys_length, 0), 0);
+    assert_true(trig_connect(r, 0));
+    assert_int_equal(trig_login(r, 0, text, n + keys_length, 0), 0);
     assert_non_null(r->session);
 }
 
-void rig_join(struct rig *r, unsigned i)
+void trig_join(struct trig *r, unsigned i)
 {
-    assert_true(rig_connect(r, i));
-    assert_int_equal(rig_login(r, i, RIG_KEYS, sizeof RIG_KEYS - 1, r->tsih), 0);
+    assert_true(trig_connect(r, i));
+    assert_int_equal(trig_login(r, i, RIG_KEYS, sizeof RIG_KEYS - 1, r->tsih), 0);
 }
 
-static void close_transports(struct rig *r)
+static void close_transports(struct trig *r)
 {
     for (unsigned i = 0; i < RIG_CONNS; i++)
         if (r->conns[i].close_asked && !r->conns[i].closed)
-            rig_cut(r, i);
+            trig_cut(r, i);
 }
 
-void rig_pump(struct rig *r)
+void trig_pump(struct trig *r)
 {
     for (unsigned round = 0; round < 3; round++) {
         for (unsigned i = 0; i < RIG_CONNS; i++)
@@ -548,14 +551,14 @@ void rig_pump(struct rig *r)
     }
 }
 
-void rig_tick(struct rig *r, uint64_t ns)
+void trig_tick(struct trig *r, uint64_t ns)
 {
     r->now += ns;
     tgt_tick(r->tgt, r->now);
-    rig_pump(r);
+    trig_pump(r);
 }
 
-void rig_cut(struct rig *r, unsigned i)
+void trig_cut(struct trig *r, unsigned i)
 {
     r->conns[i].closed = true;
     tgt_conn_closed(r->conns[i].conn, r->now);
@@ -572,9 +575,9 @@ static bool counts_status(const struct wire_pdu *pdu)
     return pdu->h.opcode != ISCSI_R2T;
 }
 
-bool rig_take(struct rig *r, unsigned i, struct wire_pdu *pdu)
+bool trig_take(struct trig *r, unsigned i, struct wire_pdu *pdu)
 {
-    struct rig_conn *rc = &r->conns[i];
+    struct trig_conn *rc = &r->conns[i];
 
     if (!wire_take(&rc->wire, pdu))
         return false;
@@ -586,43 +589,43 @@ bool rig_take(struct rig *r, unsigned i, struct wire_pdu *pdu)
     return true;
 }
 
-void rig_expect(struct rig *r, unsigned i, uint8_t opcode, struct wire_pdu *pdu)
+void trig_expect(struct trig *r, unsigned i, uint8_t opcode, struct wire_pdu *pdu)
 {
-    rig_pump(r);
-    if (!rig_take(r, i, pdu))
+    trig_pump(r);
+    if (!trig_take(r, i, pdu))
         fail_msg("nothing came, not %02x (%s)", opcode, r->conns[i].sentence);
     if (pdu->h.opcode != opcode)
         fail_msg("PDU %02x, not %02x (reason or response %02x)", pdu->h.opcode, opcode,
                  pdu->bhs[2]);
 }
 
-void rig_expect_nothing(struct rig *r, unsigned i)
+void trig_expect_nothing(struct trig *r, unsigned i)
 {
     struct wire_pdu pdu;
 
-    rig_pump(r);
-    if (rig_take(r, i, &pdu))
+    trig_pump(r);
+    if (trig_take(r, i, &pdu))
         fail_msg("PDU %02x came (%02x)", pdu.h.opcode, pdu.bhs[2]);
 }
 
-void rig_expect_reject(struct rig *r, unsigned i, uint8_t reason)
+void trig_expect_reject(struct trig *r, unsigned i, uint8_t reason)
 {
     struct wire_pdu pdu;
     struct iscsi_reject reject;
 
-    rig_expect(r, i, ISCSI_REJECT, &pdu);
+    trig_expect(r, i, ISCSI_REJECT, &pdu);
     iscsi_reject_unpack(pdu.bhs, &reject);
     assert_int_equal(reject.reason, reason);
     assert_int_equal(pdu.h.itt, ISCSI_TAG_NONE);
     assert_true(pdu.data_length >= ISCSI_BHS_SIZE);
 }
 
-void rig_expect_status(struct rig *r, unsigned i, uint32_t itt, uint8_t status)
+void trig_expect_status(struct trig *r, unsigned i, uint32_t itt, uint8_t status)
 {
     struct wire_pdu pdu;
 
-    rig_pump(r);
-    while (rig_take(r, i, &pdu)) {
+    trig_pump(r);
+    while (trig_take(r, i, &pdu)) {
         if (pdu.h.opcode == ISCSI_DATA_IN && !(pdu.bhs[1] & 1))
             continue;
         if (pdu.h.opcode != ISCSI_DATA_IN && pdu.h.opcode != ISCSI_SCSI_RESPONSE)
@@ -634,12 +637,12 @@ void rig_expect_status(struct rig *r, unsigned i, uint32_t itt, uint8_t status)
     fail_msg("no status for task %x (%s)", itt, r->conns[i].sentence);
 }
 
-void rig_expect_sense(struct rig *r, unsigned i, uint32_t itt, uint8_t key, uint8_t asc,
-                      uint8_t ascq)
+void trig_expect_sense(struct trig *r, unsigned i, uint32_t itt, uint8_t key, uint8_t asc,
+                       uint8_t ascq)
 {
     struct wire_pdu pdu;
 
-    rig_expect(r, i, ISCSI_SCSI_RESPONSE, &pdu);
+    trig_expect(r, i, ISCSI_SCSI_RESPONSE, &pdu);
     assert_int_equal(pdu.h.itt, itt);
     assert_int_equal(pdu.bhs[3], 2);
     assert_true(pdu.data_length >= 2 + 18);
@@ -651,7 +654,7 @@ void rig_expect_sense(struct rig *r, unsigned i, uint32_t itt, uint8_t key, uint
 
 /* ---- what goes ---- */
 
-static struct iscsi_scsi_command command(struct rig *r, uint32_t itt, uint8_t opcode, uint32_t lba,
+static struct iscsi_scsi_command command(struct trig *r, uint32_t itt, uint8_t opcode, uint32_t lba,
                                          uint16_t blocks)
 {
     struct iscsi_scsi_command pdu = {
@@ -668,7 +671,7 @@ static struct iscsi_scsi_command command(struct rig *r, uint32_t itt, uint8_t op
     return pdu;
 }
 
-struct iscsi_scsi_command rig_read(struct rig *r, uint32_t itt, uint32_t lba, uint16_t blocks)
+struct iscsi_scsi_command trig_read(struct trig *r, uint32_t itt, uint32_t lba, uint16_t blocks)
 {
     struct iscsi_scsi_command pdu = command(r, itt, 0x28, lba, blocks);
 
@@ -676,7 +679,7 @@ struct iscsi_scsi_command rig_read(struct rig *r, uint32_t itt, uint32_t lba, ui
     return pdu;
 }
 
-struct iscsi_scsi_command rig_write(struct rig *r, uint32_t itt, uint32_t lba, uint16_t blocks)
+struct iscsi_scsi_command trig_write(struct trig *r, uint32_t itt, uint32_t lba, uint16_t blocks)
 {
     struct iscsi_scsi_command pdu = command(r, itt, 0x2a, lba, blocks);
 
@@ -684,12 +687,12 @@ struct iscsi_scsi_command rig_write(struct rig *r, uint32_t itt, uint32_t lba, u
     return pdu;
 }
 
-struct iscsi_scsi_command rig_ready(struct rig *r, uint32_t itt)
+struct iscsi_scsi_command trig_ready(struct trig *r, uint32_t itt)
 {
     return command(r, itt, 0, 0, 0);
 }
 
-struct iscsi_tmf_request rig_tmf(struct rig *r, uint32_t itt, uint8_t function)
+struct iscsi_tmf_request trig_tmf(struct trig *r, uint32_t itt, uint8_t function)
 {
     return (struct iscsi_tmf_request){
         .immediate = true,
@@ -700,8 +703,8 @@ struct iscsi_tmf_request rig_tmf(struct rig *r, uint32_t itt, uint8_t function)
     };
 }
 
-void rig_put_command(struct rig *r, unsigned i, const struct iscsi_scsi_command *pdu,
-                     const void *data, uint32_t n)
+void trig_put_command(struct trig *r, unsigned i, const struct iscsi_scsi_command *pdu,
+                      const void *data, uint32_t n)
 {
     struct iscsi_scsi_command copy = *pdu;
     uint8_t bhs[ISCSI_BHS_SIZE];
@@ -711,7 +714,7 @@ void rig_put_command(struct rig *r, unsigned i, const struct iscsi_scsi_command 
     wire_put(&r->conns[i].wire, bhs, data, n);
 }
 
-void rig_put_tmf(struct rig *r, unsigned i, const struct iscsi_tmf_request *pdu)
+void trig_put_tmf(struct trig *r, unsigned i, const struct iscsi_tmf_request *pdu)
 {
     struct iscsi_tmf_request copy = *pdu;
     uint8_t bhs[ISCSI_BHS_SIZE];
@@ -721,8 +724,8 @@ void rig_put_tmf(struct rig *r, unsigned i, const struct iscsi_tmf_request *pdu)
     wire_put(&r->conns[i].wire, bhs, NULL, 0);
 }
 
-void rig_put_nop(struct rig *r, unsigned i, uint32_t itt, bool immediate, const void *data,
-                 uint32_t n)
+void trig_put_nop(struct trig *r, unsigned i, uint32_t itt, bool immediate, const void *data,
+                  uint32_t n)
 {
     struct iscsi_nop_out pdu = {
         .immediate = immediate,
@@ -737,12 +740,12 @@ void rig_put_nop(struct rig *r, unsigned i, uint32_t itt, bool immediate, const 
     wire_put(&r->conns[i].wire, bhs, data, n);
 }
 
-void rig_acknowledge(struct rig *r, unsigned i)
+void trig_acknowledge(struct trig *r, unsigned i)
 {
-    rig_put_nop(r, i, ISCSI_TAG_NONE, true, NULL, 0);
+    trig_put_nop(r, i, ISCSI_TAG_NONE, true, NULL, 0);
 }
 
-void rig_put_logout(struct rig *r, unsigned i, uint32_t itt, uint8_t reason, uint16_t cid)
+void trig_put_logout(struct trig *r, unsigned i, uint32_t itt, uint8_t reason, uint16_t cid)
 {
     struct iscsi_logout_request pdu = {
         .immediate = true,
@@ -758,8 +761,8 @@ void rig_put_logout(struct rig *r, unsigned i, uint32_t itt, uint8_t reason, uin
     wire_put(&r->conns[i].wire, bhs, NULL, 0);
 }
 
-void rig_put_text(struct rig *r, unsigned i, uint32_t itt, uint32_t ttt, const char *text,
-                  uint32_t n)
+void trig_put_text(struct trig *r, unsigned i, uint32_t itt, uint32_t ttt, const char *text,
+                   uint32_t n)
 {
     struct iscsi_text_request pdu = {
         .final = true,
@@ -774,8 +777,8 @@ void rig_put_text(struct rig *r, unsigned i, uint32_t itt, uint32_t ttt, const c
     wire_put(&r->conns[i].wire, bhs, text, n);
 }
 
-void rig_put_data_pdu(struct rig *r, unsigned i, const struct iscsi_data_out *pdu,
-                      const uint8_t *data, uint32_t n)
+void trig_put_data_pdu(struct trig *r, unsigned i, const struct iscsi_data_out *pdu,
+                       const uint8_t *data, uint32_t n)
 {
     struct iscsi_data_out copy = *pdu;
     uint8_t bhs[ISCSI_BHS_SIZE];
@@ -785,8 +788,8 @@ void rig_put_data_pdu(struct rig *r, unsigned i, const struct iscsi_data_out *pd
     wire_put(&r->conns[i].wire, bhs, data, n);
 }
 
-void rig_put_data(struct rig *r, unsigned i, uint32_t itt, uint32_t ttt, uint32_t offset,
-                  const uint8_t *data, uint32_t n)
+void trig_put_data(struct trig *r, unsigned i, uint32_t itt, uint32_t ttt, uint32_t offset,
+                   const uint8_t *data, uint32_t n)
 {
     struct iscsi_data_out pdu = {.itt = itt, .ttt = ttt};
 
@@ -795,7 +798,7 @@ void rig_put_data(struct rig *r, unsigned i, uint32_t itt, uint32_t ttt, uint32_
 
         pdu.buffer_offset = offset + done;
         pdu.final = done + piece == n;
-        rig_put_data_pdu(r, i, &pdu, data + done, piece);
+        trig_put_data_pdu(r, i, &pdu, data + done, piece);
         done += piece;
     }
 }
