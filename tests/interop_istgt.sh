@@ -83,7 +83,13 @@ without_chap
 killed_and_restarted
 target_stop
 
-method="CHAP Mutual"
+method=CHAP
 free_port
 target_start || fail "istgt starts with CHAP" "$(cat "$tmp/istgt")"
 with_chap
+target_stop
+
+method="CHAP Mutual"
+free_port
+target_start || fail "istgt starts with mutual CHAP" "$(cat "$tmp/istgt")"
+with_mutual_chap

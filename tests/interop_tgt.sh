@@ -56,3 +56,4 @@ chap=true
 free_port
 target_start || fail "tgtd starts with CHAP" "$(cat "$tmp/tgtd" "$tmp/admin")"
 with_chap
+with_mutual_chap
