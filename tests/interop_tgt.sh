@@ -3,7 +3,7 @@
 # Against tgt, the target of Debian's package of this name.
 . "$(dirname "$0")/lib.sh"
 PATH=$PATH:/usr/sbin:/sbin
-command -v tgtd >/dev/null && command -v tgtadm >/dev/null || skip "tgtd is missing (package tgt)"
+command -v tgtd >/dev/null || skip "tgtd is missing (package tgt)"
 [ -r /proc/net/tcp ] || skip "/proc/net/tcp is missing"
 # shellcheck source=tests/interop_lib.sh
 . "$root/tests/interop_lib.sh"
