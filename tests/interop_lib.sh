@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-# shellcheck shell=sh
+# shellcheck shell=sh disable=SC2154  # the including script assigns tmp, iqn and lun
 # What the tests against other people's targets share. The including script has defined
 # target_start, which starts the target on $port (and succeeds when it serves), target_stop,
 # $iqn and $lun, and target_luns, which looks at the list of LUNs in $tmp/out.
