@@ -11,7 +11,9 @@
 #     what is compared | >= 0.9 | two.point("software", "read", 1)["gbit_per_s"] / ...
 #     END
 #
-# ROUNDS sets how often, SECONDS_EACH how long each point runs, LUNPATH which program.
+# ROUNDS sets how often, SECONDS_EACH how long each point runs, LUNPATH which program. With --smoke
+# a script goes through all that it does in a moment and with little data, to show that it still
+# works; tests/perf.sh does so.
 
 set -u
 
@@ -28,6 +30,17 @@ die() {
     exit 1
 }
 
+smoke='' # options for every lunpath bench
+case $#:${1:-} in
+0:) ;;
+1:--smoke)
+    smoke="--warm-up 0 --working-set 4M"
+    count=1
+    seconds=0.01
+    ;;
+*) die "usage: ${0##*/} [--smoke]" ;;
+esac
+
 [ -x "$program" ] || die "$program is missing: type ./run build"
 command -v python3 >/dev/null || die "python3 is missing"
 cpus=$(taskset -cp $$ 2>/dev/null | sed 's/.*: //')
@@ -40,7 +53,8 @@ bench() {
     json=$tmp/$1.$round.json
     shift
     # shellcheck disable=SC2086  # several words
-    $on "$program" bench "$@" --runs 1 --seconds "$seconds" --json "$json" >"$tmp/log" 2>&1 ||
+    $on "$program" bench "$@" --runs 1 --seconds "$seconds" $smoke --json "$json" \
+        >"$tmp/log" 2>&1 ||
         [ -s "$json" ] || { cat "$tmp/log" >&2; die "lunpath bench $* failed"; }
 }
 
@@ -58,5 +72,6 @@ rounds() {
 
 # table <ROWS: see table.py.
 table() {
+    [ -z "$smoke" ] || printf 'smoke run: these figures mean nothing\n\n'
     python3 "$root/perf/table.py" "$tmp" "${cpus:-all}"
 }

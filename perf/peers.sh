@@ -8,9 +8,14 @@ command -v fio >/dev/null || die "fio is missing; on Debian: sudo apt-get instal
 first=$(taskset -cp $$ | sed 's/.*: //; s/[-,].*//')
 on="taskset -c $first"    # both tools on one and the same CPU
 
+megabytes=512
+ramp=0.2
+[ -z "$smoke" ] || { megabytes=16; ramp=0; }
+
 file=/dev/shm/lunpath-peers.$$
 trap 'rm -rf "$tmp" "$file"' EXIT
-dd if=/dev/urandom of="$file" bs=1M count=512 status=none || die "/dev/shm has no 512 MiB left"
+dd if=/dev/urandom of="$file" bs=1M count=$megabytes status=none ||
+    die "/dev/shm has no $megabytes MiB left"
 direct=1
 buffered=''
 if ! dd if="$file" of=/dev/null bs=4k count=1 iflag=direct status=none 2>/dev/null; then
@@ -21,20 +26,20 @@ fi
 # fio_read LABEL ENGINE PATTERN BLOCK DEPTH
 fio_read() {
     $on fio --name=peer --filename="$file" --direct=$direct --ioengine="$2" --rw="$3" --bs="$4" \
-        --iodepth="$5" --size=512M --time_based --ramp_time=0.2 --runtime="$seconds" \
+        --iodepth="$5" --size=${megabytes}M --time_based --ramp_time=$ramp --runtime="$seconds" \
         --output-format=json --output="$tmp/$1.$round.json" >"$tmp/log" 2>&1 ||
         { cat "$tmp/log" >&2; die "fio $* failed"; }
 }
 
 # shellcheck disable=SC2086  # options
 round() {
-    small="--pattern random --block 4K $buffered --read"
+    small="--pattern random --block 4K --direction read $buffered"
     bench uring $small --engine uring --depths 32 "$file"
     fio_read fio_uring io_uring randread 4k 32
     bench threads $small --engine threads --depths 1,32 "$file"
     fio_read fio_threads posixaio randread 4k 32
     fio_read fio_psync psync randread 4k 1
-    bench large --engine uring --block 1M --depths 8 $buffered --read "$file"
+    bench large --engine uring --block 1M --depths 8 --direction read $buffered "$file"
     fio_read fio_large io_uring read 1m 8
 }
 

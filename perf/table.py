@@ -2,13 +2,15 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Print a table of targets: table.py FOLDER CPUS <ROWS
 
-FOLDER holds LABEL.ROUND.json, results of `lunpath bench --json` (docs/result.schema.json), or of
-`fio --output-format=json`. Each row is "what | wanted | expression", where wanted is ">= X", "<= X"
-or "-" (only shown), and the expression is over the labels of one round. It is evaluated for each
-round; the table shows the median and the range of these values.
+FOLDER holds LABEL.ROUND.json, results of `lunpath bench --json` (docs/result.schema.json), of
+`fio --output-format=json`, or of perf_net. Each row is "what | wanted | expression", where wanted is
+">= X", "<= X" or "-" (only shown), and the expression is over the labels of one round. It is
+evaluated for each round; the table shows the median and the range of these values.
 """
 import json
+import os
 import pathlib
+import platform
 import statistics
 import sys
 
@@ -69,6 +71,13 @@ class Fio:
         return self.data['jobs'][0][direction]['bw_bytes'] * 8 / 1e9
 
 
+def read(data):
+    """Wrap what a program said; perf_net's few numbers stay a dict."""
+    if 'net' in data:
+        return data
+    return Fio(data) if 'jobs' in data else Result(data)
+
+
 def load(folder):
     """Return the rounds in order, each a dict from label to result."""
     rounds = {}
@@ -76,7 +85,7 @@ def load(folder):
         label, number, _ = file.name.split('.')
         text = file.read_text()
         data = json.loads(text[text.index('{'):])  # fio may put remarks in front
-        rounds.setdefault(int(number), {})[label] = (Fio if 'jobs' in data else Result)(data)
+        rounds.setdefault(int(number), {})[label] = read(data)
     return [rounds[number] for number in sorted(rounds)]
 
 
@@ -107,7 +116,7 @@ def print_notes(rounds):
     depths = {}
     for names in rounds:
         for result in names.values():
-            for where, flag, depth in result.notes:
+            for where, flag, depth in getattr(result, 'notes', ()):
                 depths.setdefault((where, flag), set()).add(depth)
     for (where, flag), found in sorted(depths.items(), key=lambda item: item[0]):
         at = ', '.join(str(depth) for depth in sorted(filter(None, found)))
@@ -116,8 +125,14 @@ def print_notes(rounds):
 
 def print_machine(rounds, cpus):
     first = next((r for r in rounds[0].values() if isinstance(r, Result)), None)
+    if first is None:
+        uname, load_1min = platform.uname(), os.getloadavg()[0]
+        print(f'{uname.machine}, {os.cpu_count()} CPUs, allowed {cpus}; Linux {uname.release}; '
+              f'load {load_1min:.2f}')
+        print(f'{len(rounds)} rounds, taking turns; median and range of each round\'s value\n')
+        return
     env = first.data['environment']
-    print(f'{env["cpu_model"]}, {env["cpus_online"]} CPUs, allowed {cpus}; Linux {env["kernel"]}; '
+    print(f'{env["cpu_model"]}, {env["cpus_online"]} CPUs, allowed {cpus}; {env["kernel"]}; '
           f'virtual machine: {env["virtual_machine"]}; governor {env["governor"]}; '
           f'load {env["load_1min"]:.2f}')
     for label, result in rounds[0].items():

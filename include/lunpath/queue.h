@@ -43,7 +43,8 @@ struct lp_request {
     uint64_t dma; /* with LP_PREPARED: the device address of the first page plus the byte in it */
     int status;   /* set before complete(): 0 or a negative errno */
     void (*complete)(struct lp_request *req);
-    void *user;              /* for whoever made the request */
+    void *user;              /* for whoever made the request; a layer may put its own two here
+                              * while it has the request, and gives these back before complete() */
     struct lp_request *next; /* for the queue that holds the request */
 };
 
@@ -90,6 +91,20 @@ struct lp_queue_ops {
     int (*poll)(struct lp_queue *q, uint64_t wait_ns);
     /* Nothing is in flight any more. Also closes the queue it stands on. */
     void (*close)(struct lp_queue *q);
+    /* Optional: LP_WAIT_NEVER. A descriptor to sleep on with poll(2) and its like, or one of the
+     * enum below: once kicked, it is readable, level-triggered, while poll(q, 0) would complete
+     * something (now and then without that). So the caller kicks before it sleeps; it expects EINTR
+     * as from any such wait. Always the same descriptor; stays the queue's, which alone reads it.
+     */
+    int (*wait_fd)(struct lp_queue *q);
+    /* With a descriptor only, for the kick() of a layer above that holds completions of its own:
+     * makes the descriptor readable from the next kick to the next poll. */
+    void (*nudge)(struct lp_queue *q);
+};
+
+enum {
+    LP_WAIT_NONE = -1,  /* none is needed: poll(q, 0) completes all that was submitted before it */
+    LP_WAIT_NEVER = -2, /* this queue cannot be waited for through a descriptor */
 };
 
 /* The head of every queue: implementations put it first in their own struct. */
@@ -113,6 +128,19 @@ static inline void lp_queue_kick(struct lp_queue *q)
 static inline int lp_queue_poll(struct lp_queue *q, uint64_t wait_ns)
 {
     return q->ops->poll(q, wait_ns);
+}
+
+/* Asked for once, best before the first request: a queue that is never asked spends nothing on it.
+ * See wait_fd above. */
+static inline int lp_queue_wait_fd(struct lp_queue *q)
+{
+    return q->ops->wait_fd ? q->ops->wait_fd(q) : LP_WAIT_NEVER;
+}
+
+static inline void lp_queue_nudge(struct lp_queue *q)
+{
+    if (q->ops->nudge)
+        q->ops->nudge(q);
 }
 
 static inline void lp_queue_close(struct lp_queue *q)

@@ -307,6 +307,7 @@ static int take_all(const struct option_value *v, const struct arguments *argume
         path_args_take(v + AT_PATH, &use, &b->host, &b->disk, err) != 0 ||
         take_direction(v, b->disk.read_only, b, err) != 0)
         return -1;
+    args->profiles_named = v[OWN_PROFILE].given;
     args->destroy = v[AT_PATH + PATH_DESTROY].given;
     args->even_with_data = v[AT_PATH + PATH_EVEN_WITH_DATA].given;
     return report_files_take(v + AT_REPORT, &args->files, err);

@@ -10,6 +10,7 @@
 
 struct bench_args {
     struct bench_options bench; /* target and disk_url as typed; progress, interrupted not set */
+    bool profiles_named;        /* with --profile, not by default */
     bool destroy;
     bool even_with_data;
     struct iscsi_args iscsi; /* bench.disk.iscsi points here: args stay in place */

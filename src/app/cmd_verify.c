@@ -2,15 +2,18 @@
 #include "app/commands.h"
 #include "app/live.h"
 #include "app/path_args.h"
+#include "app/report_files.h"
 #include "app/stop.h"
 #include "app/target.h"
 #include "base/size.h"
+#include "bench/units.h"
 #include "bench/verify.h"
 
 #include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 enum {
@@ -18,6 +21,7 @@ enum {
     OWN_SECONDS,
     OWN_SEED,
     OWN_QUEUES,
+    OWN_JSON,
     OWN_COUNT,
     AT_PATH = OWN_COUNT,
     ALL_COUNT = AT_PATH + PATH_OPTION_COUNT,
@@ -54,6 +58,11 @@ static const struct option own_table[OWN_COUNT] = {
                     .min = 1,
                     .max = MAX_QUEUES,
                     .help = "queues of the path (default 1)"},
+    [OWN_JSON] = {.name = "json",
+                  .type = OPTION_TEXT,
+                  .value = "FILE",
+                  .help = "everything, for programs; \"-\" is stdout",
+                  .group = "Report:"},
 };
 
 static unsigned verify_table(struct option *table)
@@ -67,6 +76,8 @@ struct verify_args {
     struct verify_options verify;
     struct iscsi_args iscsi; /* verify.disk.iscsi points here */
     bool even_with_data;
+    const char *json; /* file, or NULL */
+    char command[RESULT_TEXT];
 };
 
 static int take_what(const char *name, const struct option_value *v, struct iscsi_args *iscsi,
@@ -118,6 +129,13 @@ static int parse(int argc, char **argv, struct verify_args *args, struct lp_erro
     if (v[OWN_QUEUES].given)
         o->host.queues = (unsigned)v[OWN_QUEUES].number;
     o->bytes = v[OWN_SIZE].number;
+    args->json = v[OWN_JSON].text;
+    command_line_text(&command_verify, argc, argv, args->command, sizeof args->command);
+#ifndef LP_HAVE_JANSSON
+    if (args->json)
+        return lp_error_set(err, LP_ERROR_USAGE, 0,
+                            "this build cannot write JSON; build it where jansson is installed");
+#endif
     args->even_with_data = v[AT_PATH + PATH_EVEN_WITH_DATA].given;
     return take_what(items[0], v, &args->iscsi, o, err);
 }
@@ -189,40 +207,68 @@ static void show_typed(const struct checked *c, const char *text, char *to, size
     to[used] = '\0';
 }
 
-static void print_report(const struct verify_report *r, const struct checked *c, bool interrupted,
-                         uint32_t page_size)
+static void print_end(const struct verify_report *r, bool interrupted)
 {
-    char checked[32], written[32], text[2 * sizeof r->phases];
-
-    show_typed(c, r->phases, text, sizeof text);
-    fputs(text, stdout);
-    printf("checked %s, wrote %s, in %" PRIu64 " requests, %" PRIu64 " of them failed\n",
-           size_format(r->bytes_checked, checked, sizeof checked),
-           size_format(r->bytes_written, written, sizeof written), r->requests, r->errors);
-    for (unsigned i = 0; i < r->finding_count; i++) {
-        verify_finding_text(&r->findings[i], page_size, text, sizeof text);
-        printf("\n%s\n", text);
-    }
     if (r->incomplete)
         printf("INCOMPLETE: %s\n", interrupted ? "it was interrupted" : "it ended early");
     if (r->wrong_blocks)
-        printf("WRONG DATA: %" PRIu64 " blocks\n", r->wrong_blocks);
+        printf("WRONG DATA: %" PRIu64 " block%s\n", r->wrong_blocks, units_s(r->wrong_blocks));
     else if (r->errors)
-        puts("no wrong data was seen, but requests failed");
+        printf("no wrong data was seen, but %s failed\n",
+               r->errors == 1 ? "a request" : "requests");
     else if (!r->incomplete)
         puts("every byte that was checked was right");
 }
 
+/* From the byte `shown` of the phases on: the others are on the screen already. */
+static void print_report(const struct verify_report *r, const struct checked *c, size_t shown,
+                         bool interrupted, uint32_t page_size)
+{
+    char checked[32], written[32], text[2 * sizeof r->phases];
+
+    show_typed(c, r->phases + shown, text, sizeof text);
+    fputs(text, stdout);
+    printf("checked %s, wrote %s, in %" PRIu64 " request%s, %" PRIu64 " of them failed\n",
+           size_format(r->bytes_checked, checked, sizeof checked),
+           size_format(r->bytes_written, written, sizeof written), r->requests,
+           units_s(r->requests), r->errors);
+    for (unsigned i = 0; i < r->finding_count; i++) {
+        verify_finding_text(&r->findings[i], page_size, text, sizeof text);
+        printf("\n%s\n", text);
+    }
+    print_end(r, interrupted);
+}
+
+/* What is seen while it runs. Where stdout and stderr are one place and nothing is redrawn there,
+ * the phases are printed as they come and not again in the end. */
 struct view {
     struct live live;
     const struct checked *checked;
+    const struct verify_report *report;
+    bool as_they_come;
+    size_t shown; /* bytes of report->phases */
 };
+
+static bool same_place(int a, int b)
+{
+    struct stat at, bt;
+
+    return fstat(a, &at) == 0 && fstat(b, &bt) == 0 && at.st_dev == bt.st_dev &&
+           at.st_ino == bt.st_ino;
+}
 
 static void progress(const char *sentence, void *user)
 {
     struct view *view = user;
-    char text[512];
+    char text[2 * VERIFY_PHASES];
 
+    if (view->as_they_come) {
+        show_typed(view->checked, view->report->phases + view->shown, text, sizeof text);
+        view->shown = strlen(view->report->phases);
+        fputs(text, stdout);
+        fflush(stdout);
+        return;
+    }
     show_typed(view->checked, sentence, text, sizeof text);
     live_sentence(text, &view->live);
 }
@@ -235,33 +281,76 @@ static int fail(const struct checked *c, const struct lp_error *err)
     return command_fail(&command_verify, &shown);
 }
 
-static int run(struct verify_options *o, const struct checked *c, struct verify_report *report)
+struct json_of { /* for write_json() */
+    const struct verify_report *report;
+    struct verify_about about;
+};
+
+static int write_json(const void *user, FILE *out)
 {
+#ifdef LP_HAVE_JANSSON
+    const struct json_of *j = user;
+    return verify_json(j->report, &j->about, out);
+#else
+    (void)user, (void)out; /* refused before */
+    return -1;
+#endif
+}
+
+static int show_json(const struct verify_args *args, const struct checked *c,
+                     const struct verify_report *report, struct lp_error *err)
+{
+    const struct verify_options *o = &args->verify;
+    char phases[2 * VERIFY_PHASES];
+    struct json_of json = {.report = report,
+                           .about = {.command = args->command,
+                                     .target = c->named,
+                                     .profile = o->profile ? o->profile->name : NULL,
+                                     .phases = phases,
+                                     .seed = o->seed,
+                                     .page_size = o->host.page_size}};
+
+    show_typed(c, report->phases, phases, sizeof phases);
+    return report_file_write(args->json, write_json, &json, err);
+}
+
+static int show(const struct verify_args *args, const struct view *view, bool interrupted)
+{
+    const struct verify_report *report = view->report;
+    struct lp_error err;
+    int status = STATUS_RIGHT;
+
+    if (args->json && show_json(args, view->checked, report, &err) != 0)
+        status = fail(view->checked, &err);
+    if (!args->json || !report_file_is_stdout(args->json)) {
+        print_report(report, view->checked, view->shown, interrupted, args->verify.host.page_size);
+        if (fflush(stdout) != 0) {
+            lp_error_sys(&err, errno, "the findings cannot be written to stdout");
+            status = fail(view->checked, &err);
+        }
+    }
+    return report->wrong_blocks || report->errors ? STATUS_WRONG_DATA : status;
+}
+
+static int run(struct verify_args *args, const struct checked *c, struct verify_report *report)
+{
+    struct verify_options *o = &args->verify;
     struct lp_error err = {0};
-    struct view view = {.checked = c};
+    struct view view = {.checked = c, .report = report};
     struct stop stop;
 
     if (stop_begin(&stop, &err) != 0)
         return fail(c, &err);
     live_begin(&view.live, stderr, &stop.interrupted);
+    view.as_they_come = !view.live.redraw && same_place(STDOUT_FILENO, STDERR_FILENO) &&
+                        !(args->json && report_file_is_stdout(args->json));
     o->progress = progress;
     o->user = &view;
     o->interrupted = &stop.interrupted;
     int rc = verify_run(o, report, &err);
     live_end(&view.live);
-    bool interrupted = stop.interrupted;
-    stop_end(&stop);
-    int status = rc == 0 ? STATUS_RIGHT : fail(c, &err);
-    if (rc == 0) {
-        print_report(report, c, interrupted, o->host.page_size);
-        if (fflush(stdout) != 0) {
-            lp_error_sys(&err, errno, "the findings cannot be written to stdout");
-            status = fail(c, &err);
-        }
-        if (report->wrong_blocks || report->errors)
-            status = STATUS_WRONG_DATA;
-    }
-    return interrupted ? STATUS_INTERRUPTED : status;
+    int status = rc == 0 ? show(args, &view, stop.interrupted) : fail(c, &err);
+    return stop_end(&stop, status);
 }
 
 static int cmd_verify(int argc, char **argv)
@@ -274,10 +363,11 @@ static int cmd_verify(int argc, char **argv)
     struct verify_report *report = calloc(1, sizeof *report);
     if (!report)
         lp_error_sys(&err, ENOMEM, "cannot keep the report");
-    if (!report || parse(argc, argv, &args, &err) != 0 || open_disk(&args, &checked, &err) != 0)
+    if (!report || parse(argc, argv, &args, &err) != 0 || open_disk(&args, &checked, &err) != 0 ||
+        (args.json && report_file_check(args.json, checked.fd, &err) != 0))
         status = command_fail(&command_verify, &err);
     else
-        status = run(&args.verify, &checked, report);
+        status = run(&args, &checked, report);
     if (checked.fd >= 0)
         close(checked.fd);
     free(checked.url);
@@ -293,7 +383,7 @@ const struct command command_verify = {
         "PROFILE is one of the five paths; lunpath disks lists them. TARGET is a file, a block\n"
         "device or a disk URL. A file or device is only read, twice, and compared, unless\n"
         "--destroy is given. What is mounted or held by a driver is never written to.\n"
-        "Exit status: 0 all right, 1 failed, 2 usage, 3 wrong data, 130 interrupted.",
+        "Exit status: 0 all right, 1 failed, 2 usage, 3 wrong data, 130 or 143 interrupted.",
     .options = verify_table,
     .run = cmd_verify,
 };

@@ -9,8 +9,9 @@ enum {
     STATUS_RIGHT = 0,
     STATUS_FAILED = 1, /* it could not be done */
     STATUS_USAGE = 2,
-    STATUS_WRONG_DATA = 3,    /* bench, verify: a byte was wrong, or a request failed */
-    STATUS_INTERRUPTED = 130, /* by SIGINT or SIGTERM; what was found until then is shown */
+    STATUS_WRONG_DATA = 3, /* bench, verify: a byte was wrong, or a request failed */
+    STATUS_SIGNAL = 128, /* and the signal's number: ended by it (SIGINT 130, SIGTERM 143); what was
+                          * found until then is shown */
 };
 
 enum { COMMAND_MAX_OPTIONS = 96 };

@@ -3,6 +3,7 @@
 
 #include <fcntl.h>
 #include <lunpath/host.h>
+#include <signal.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -93,6 +94,7 @@ int main(int argc, char **argv)
     if (driver >= 0)
         return driver;
     open_standard_streams();
+    signal(SIGXFSZ, SIG_IGN); /* a write beyond ulimit -f then fails, and says so */
     if (argc < 2) {
         fputs("lunpath: name a command; lunpath help lists all\n", stderr);
         return STATUS_USAGE;

@@ -5,6 +5,8 @@
 #include "bench/report.h"
 
 #include <errno.h>
+#include <pthread.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -36,7 +38,7 @@ void report_options_append(struct option *table)
     memcpy(table, report_table, sizeof report_table);
 }
 
-static bool is_stdout(const char *name)
+bool report_file_is_stdout(const char *name)
 {
     return name && strcmp(name, "-") == 0;
 }
@@ -44,7 +46,7 @@ static bool is_stdout(const char *name)
 static bool uses_stdout(const struct report_files *files)
 {
     for (unsigned i = 0; i < REPORT_FILE_KINDS; i++)
-        if (is_stdout(files->names[i]))
+        if (report_file_is_stdout(files->names[i]))
             return true;
     return false;
 }
@@ -125,13 +127,52 @@ static int check_file(const char *name, int avoid_fd, struct lp_error *err)
     return lp_error_sys(err, e, "the report cannot be written to %s", name);
 }
 
+int report_file_check(const char *name, int avoid_fd, struct lp_error *err)
+{
+    return report_file_is_stdout(name) ? 0 : check_file(name, avoid_fd, err);
+}
+
 int report_files_check(const struct report_files *files, int avoid_fd, struct lp_error *err)
 {
     for (unsigned i = 0; i < REPORT_FILE_KINDS; i++)
-        if (files->names[i] && !is_stdout(files->names[i]) &&
-            check_file(files->names[i], avoid_fd, err) != 0)
+        if (files->names[i] && report_file_check(files->names[i], avoid_fd, err) != 0)
             return -1;
     return 0;
+}
+
+/* A report is written in a moment: a signal that ends the program waits for that, so that no new
+ * file is left half written beside the old one. */
+static void hold_signals(sigset_t *before)
+{
+    sigset_t held;
+
+    sigemptyset(&held);
+    sigaddset(&held, SIGINT);
+    sigaddset(&held, SIGTERM);
+    sigaddset(&held, SIGHUP);
+    pthread_sigmask(SIG_BLOCK, &held, before);
+}
+
+static int stdout_error(int errnum, struct lp_error *err)
+{
+    return lp_error_sys(err, errnum ? errnum : EIO, "the report cannot be written to stdout");
+}
+
+int report_file_write(const char *name, int (*render)(const void *user, FILE *), const void *user,
+                      struct lp_error *err)
+{
+    sigset_t before;
+
+    if (!report_file_is_stdout(name)) {
+        hold_signals(&before);
+        int rc = report_write_with(name, render, user, err);
+        pthread_sigmask(SIG_SETMASK, &before, NULL);
+        return rc;
+    }
+    errno = 0;
+    if (render(user, stdout) == 0 && fflush(stdout) == 0 && !ferror(stdout))
+        return 0;
+    return stdout_error(errno, err);
 }
 
 static int render_json(const struct result *r, const struct report_options *opts, FILE *out)
@@ -151,13 +192,25 @@ static int render_csv(const struct result *r, const struct report_options *opts,
     return report_csv(r, out);
 }
 
-static int to_stdout(const struct result *r, const struct report_options *opts, render_fn *render,
-                     struct lp_error *err)
+struct view { /* user of render_view() */
+    const struct result *result;
+    const struct report_options *opts;
+    render_fn *render;
+};
+
+static int render_view(const void *user, FILE *out)
 {
-    errno = 0;
-    if (render(r, opts, stdout) == 0 && fflush(stdout) == 0 && !ferror(stdout))
-        return 0;
-    return lp_error_sys(err, errno ? errno : EIO, "the report cannot be written to stdout");
+    const struct view *view = user;
+
+    return view->render(view->result, view->opts, out);
+}
+
+static int write_one(const char *name, const struct result *result,
+                     const struct report_options *opts, render_fn *render, struct lp_error *err)
+{
+    const struct view view = {result, opts, render};
+
+    return report_file_write(name, render_view, &view, err);
 }
 
 int report_files_write(const struct report_files *files, const struct result *result,
@@ -171,15 +224,13 @@ int report_files_write(const struct report_files *files, const struct result *re
 
     for (unsigned i = 0; i < REPORT_FILE_KINDS; i++) {
         struct lp_error *where = rc == 0 ? err : &ignored;
-        if (is_stdout(files->names[i]))
-            rc |= to_stdout(result, &opts, renders[i], where);
-        else if (files->names[i])
-            rc |= report_write_file(files->names[i], result, &opts, renders[i], where);
+        if (files->names[i])
+            rc |= write_one(files->names[i], result, &opts, renders[i], where);
     }
     if (!uses_stdout(files)) {
         opts.colour = terminal_colour(STDOUT_FILENO);
         opts.width = isatty(STDOUT_FILENO) ? terminal_width(STDOUT_FILENO) : 0;
-        rc |= to_stdout(result, &opts, report_text, rc == 0 ? err : &ignored);
+        rc |= write_one("-", result, &opts, report_text, rc == 0 ? err : &ignored);
     }
     return rc;
 }

@@ -37,4 +37,15 @@ int report_files_check(const struct report_files *files, int avoid_fd, struct lp
 int report_files_write(const struct report_files *files, const struct result *result,
                        struct lp_error *err);
 
+/* ---- one report of any kind; name: a file or "-" ---- */
+
+bool report_file_is_stdout(const char *name);
+
+/* As report_files_check(). */
+int report_file_check(const char *name, int avoid_fd, struct lp_error *err);
+
+/* Never leaves half a file. 0 or -1. */
+int report_file_write(const char *name, int (*render)(const void *user, FILE *), const void *user,
+                      struct lp_error *err);
+
 #endif

@@ -12,13 +12,13 @@ static void *wait_for_signals(void *arg)
 
     while (sigwait(&s->signals, &number) != 0)
         ;
-    s->interrupted = 1;
+    s->interrupted = number;
     while (sigwait(&s->signals, &number) != 0)
         ;
     /* The live view ends without a line end. */
     if (isatty(STDERR_FILENO) && write(STDERR_FILENO, "\n", 1) < 0)
         _exit(STATUS_FAILED);
-    _exit(STATUS_INTERRUPTED);
+    _exit(STATUS_SIGNAL + number);
 }
 
 int stop_begin(struct stop *s, struct lp_error *err)
@@ -35,9 +35,10 @@ int stop_begin(struct stop *s, struct lp_error *err)
     return lp_error_sys(err, e, "cannot start the thread that waits for Ctrl-C");
 }
 
-void stop_end(struct stop *s)
+int stop_end(struct stop *s, int status)
 {
     pthread_cancel(s->thread); /* sigwait() is where it can be cancelled */
     pthread_join(s->thread, NULL);
     pthread_sigmask(SIG_SETMASK, &s->before, NULL);
+    return s->interrupted ? STATUS_SIGNAL + s->interrupted : status;
 }

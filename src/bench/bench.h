@@ -96,4 +96,8 @@ int bench_run(const struct bench_options *opts, struct result *result, struct lp
  * then not 0. */
 bool result_has_failures(const struct result *r);
 
+/* The same, but wrong bytes of a profile without a guard (dev) do not count: that it is wrong now
+ * and then is what it stands for. */
+bool result_has_surprises(const struct result *r);
+
 #endif

@@ -16,6 +16,11 @@
 enum { NAME_TRIES = 100, LINK_STEPS = 16 };
 
 struct job {
+    int (*render)(const void *user, FILE *);
+    const void *user;
+};
+
+struct result_job { /* user of render_result() */
     const struct result *result;
     const struct report_options *opts;
     int (*render)(const struct result *, const struct report_options *, FILE *);
@@ -27,6 +32,12 @@ static int write_error(const char *path, int errnum, struct lp_error *err)
         return lp_error_set(err, LP_ERROR_SYS, errnum,
                             "cannot write the report %s: no space is left there; make room or give "
                             "another path (an older file of that name is unchanged)",
+                            path);
+    if (errnum == EFBIG)
+        return lp_error_set(err, LP_ERROR_SYS, errnum,
+                            "cannot write the report %s: it is larger than files may be here; "
+                            "raise the limit (ulimit -f) or give another path (an older file of "
+                            "that name is unchanged)",
                             path);
     return lp_error_sys(err, errnum ? errnum : EIO, "cannot write the report %s", path);
 }
@@ -43,7 +54,7 @@ static int render_into(int fd, const struct job *job, bool sync)
         return errnum;
     }
     errno = 0;
-    if (job->render(job->result, job->opts, out) || fflush(out) || (sync && fsync(fd)))
+    if (job->render(job->user, out) || fflush(out) || (sync && fsync(fd)))
         errnum = errno ? errno : EIO;
     if (fclose(out) && errnum == 0)
         errnum = errno;
@@ -131,11 +142,10 @@ static int write_through(const char *path, const struct job *job)
     return fd < 0 ? errno : render_into(fd, job, false);
 }
 
-int report_write_file(const char *path, const struct result *r, const struct report_options *opts,
-                      int (*render)(const struct result *, const struct report_options *, FILE *),
+int report_write_with(const char *path, int (*render)(const void *user, FILE *), const void *user,
                       struct lp_error *err)
 {
-    struct job job = {r, opts, render};
+    struct job job = {render, user};
     char target[PATH_MAX];
     struct stat st;
     int errnum;
@@ -152,4 +162,20 @@ int report_write_file(const char *path, const struct result *r, const struct rep
     else if ((errnum = follow(target)) == 0)
         errnum = write_beside(target, st.st_mode & 0777, &job);
     return errnum ? write_error(path, errnum, err) : 0;
+}
+
+static int render_result(const void *user, FILE *out)
+{
+    const struct result_job *job = user;
+
+    return job->render(job->result, job->opts, out);
+}
+
+int report_write_file(const char *path, const struct result *r, const struct report_options *opts,
+                      int (*render)(const struct result *, const struct report_options *, FILE *),
+                      struct lp_error *err)
+{
+    const struct result_job job = {r, opts, render};
+
+    return report_write_with(path, render_result, &job, err);
 }

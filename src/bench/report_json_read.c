@@ -6,10 +6,13 @@
 #include "bench/report_json.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <inttypes.h>
 #include <jansson.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 /* Where we are, for the sentence: "out.json: paths[2].verify.done". */
 struct reader {
@@ -425,18 +428,47 @@ static char *read_all(const char *path, FILE *file, size_t *length, struct lp_er
     return text;
 }
 
+/* Not waiting for somebody to write to a FIFO, and no device, which may have no end. NULL: see
+ * err. */
+static FILE *open_result(const char *path, struct lp_error *err)
+{
+    int fd = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+    struct stat st;
+    FILE *file = NULL;
+
+    if (fd < 0 || fstat(fd, &st) != 0) {
+        lp_error_sys(err, errno, "cannot open the result %s", path);
+    } else if (!S_ISREG(st.st_mode) && !S_ISFIFO(st.st_mode)) {
+        lp_error_set(err, LP_ERROR_USAGE, 0, "%s is %s; give a file written with --json", path,
+                     S_ISDIR(st.st_mode) ? "a directory" : "no file");
+    } else if (fcntl(fd, F_SETFL, 0) != 0 || !(file = fdopen(fd, "rb"))) {
+        lp_error_sys(err, errno, "cannot read %s", path);
+    }
+    if (fd >= 0 && !file)
+        close(fd);
+    return file;
+}
+
 int report_json_read(const char *path, struct result *r, struct lp_error *err)
 {
+    const bool is_stdin = strcmp(path, "-") == 0;
+    const char *name = is_stdin ? "stdin" : path;
+    FILE *file = is_stdin ? stdin : open_result(path, err);
     size_t length;
-    FILE *file = fopen(path, "rb");
 
     if (!file)
-        return lp_error_sys(err, errno, "cannot open the result %s", path);
-    char *text = read_all(path, file, &length, err);
-    fclose(file);
+        return -1;
+    char *text = read_all(name, file, &length, err);
+    if (!is_stdin)
+        fclose(file);
     if (!text)
         return -1;
-    int status = report_json_read_buffer(path, text, length, r, err);
+    int status =
+        length == 0
+            ? lp_error_set(err, LP_ERROR_USAGE, 0,
+                           "%s is empty, or nobody writes to it; give a file written with --json",
+                           name)
+            : report_json_read_buffer(name, text, length, r, err);
     free(text);
     return status;
 }

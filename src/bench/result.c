@@ -84,12 +84,19 @@ static bool point_failed(const struct result_point *p)
            (p->errors > 0 || (p->flags & (RESULT_BYTES_DIFFER | RESULT_IO_ERRORS)) != 0);
 }
 
+/* A profile that prepares several pages and has no guard: wrong data is what it is there to show.
+ */
+static bool may_be_wrong(const struct result_path *path)
+{
+    const struct bench_profile *p = path->stands_for[0] ? bench_profile_find(path->name) : NULL;
+
+    return p && p->prep != LP_PREP_NONE && !p->guard;
+}
+
 static bool path_failed(const struct result_path *path, unsigned depth_count, bool incomplete)
 {
     bool measured = incomplete; /* an interrupted run owes nothing */
 
-    if (path->verify.wrong_blocks > 0)
-        return true;
     for (int d = 0; d < RESULT_DIRECTIONS; d++)
         for (unsigned i = 0; i < depth_count; i++) {
             if (point_failed(&path->points[d][i]))
@@ -99,10 +106,22 @@ static bool path_failed(const struct result_path *path, unsigned depth_count, bo
     return !measured;
 }
 
+bool result_has_surprises(const struct result *r)
+{
+    for (unsigned i = 0; i < r->path_count; i++) {
+        const struct result_path *path = &r->paths[i];
+        if ((path->verify.wrong_blocks > 0 && !may_be_wrong(path)) ||
+            path_failed(path, r->config.depth_count, r->incomplete))
+            return true;
+    }
+    return false;
+}
+
 bool result_has_failures(const struct result *r)
 {
+    bool wrong = false;
+
     for (unsigned i = 0; i < r->path_count; i++)
-        if (path_failed(&r->paths[i], r->config.depth_count, r->incomplete))
-            return true;
-    return false;
+        wrong = wrong || r->paths[i].verify.wrong_blocks > 0;
+    return wrong || result_has_surprises(r);
 }

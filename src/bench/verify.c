@@ -2,6 +2,7 @@
 /* lunpath verify: opens what is to be verified and goes through the phases. */
 #include "base/clock.h"
 #include "base/size.h"
+#include "bench/plan.h"
 #include "bench/verify_int.h"
 
 #include <pthread.h>
@@ -14,6 +15,7 @@ enum { MAX_WRITERS = 4, MIN_RANDOM_JOBS = 256, DEPTH_MAX = 128 };
 
 #define DEFAULT_BYTES ((uint64_t)192 << 20) /* some drivers corrupt beyond 128 MiB only */
 #define DEFAULT_ARENA ((size_t)128 << 20)   /* depth 128 with large requests */
+#define AGAIN_ARENA ((size_t)VERIFY_DEPTH * VERIFY_LARGE_BYTES)
 
 /* One disk, shown through one host, while it is verified. */
 struct session {
@@ -22,6 +24,7 @@ struct session {
     struct verify_area *area;
     struct lp_disk *disk;
     struct lp_host *host;
+    struct lp_host_opts host_opts; /* to attach it again */
     unsigned queues;
     size_t arena_size;
     uint64_t round; /* so that each phase has its own random numbers */
@@ -162,10 +165,9 @@ static int several_writers(struct session *s, struct lp_error *err)
     return rc;
 }
 
-/* FLUSH, then the disk without the host. */
-static int past_the_path(struct session *s, struct lp_error *err)
+/* The disk without the host, after a FLUSH or without one. */
+static int past_the_path(struct session *s, const char *name, bool with_flush, struct lp_error *err)
 {
-    static const char name[] = "FLUSH, then the disk itself";
     struct lp_request flush = {.op = LP_FLUSH};
     const struct verify_shape none = {0};
     struct lp_error why;
@@ -178,7 +180,7 @@ static int past_the_path(struct session *s, struct lp_error *err)
         return 0;
     }
     verify_begin(s->log, name);
-    int status = lp_queue_run(lp_host_queue(s->host, 0), &flush), rc = 0;
+    int status = with_flush ? lp_queue_run(lp_host_queue(s->host, 0), &flush) : 0, rc = 0;
     if (status != 0)
         verify_error(s->log, LP_FLUSH, &none, status);
     else
@@ -186,6 +188,96 @@ static int past_the_path(struct session *s, struct lp_error *err)
     lp_queue_close(q);
     return rc;
 }
+
+/* ---- what a disk may offer beside READ, WRITE and FLUSH ---- */
+
+/* What it did must still be so for one who comes later. */
+static int start_again(struct session *s, const char *name, struct lp_error *err)
+{
+    const struct verify_work back = {
+        .order = VERIFY_READ_SIZES, .max_bytes = VERIFY_LARGE_BYTES, .depth = VERIFY_DEPTH};
+
+    if (verify_stop(s->log))
+        return 0;
+    lp_host_detach(s->host);
+    if (s->arena_size > AGAIN_ARENA) /* it is touched each time */
+        s->host_opts.arena_size = s->arena_size = AGAIN_ARENA;
+    s->host = lp_host_attach(s->disk, &s->host_opts, err);
+    return s->host ? phase(s, name, back, err) : -1;
+}
+
+static int with_fua(struct session *s, struct lp_error *err)
+{
+    const struct verify_work fua = {.order = VERIFY_SOME,
+                                    .op = LP_WRITE,
+                                    .flags = LP_FUA,
+                                    .max_bytes = VERIFY_LARGE_BYTES,
+                                    .depth = VERIFY_DEPTH};
+
+    if (verify_stop(s->log))
+        return 0;
+    if (lp_host_queue(s->host, 0)->limits.fua == LP_FUA_NONE) {
+        verify_say(s->log->report, "WRITE with FUA: skipped, the path does not offer it");
+        return 0;
+    }
+    if (phase(s, "WRITE with FUA", fua, err) != 0 ||
+        past_the_path(s, "WRITE with FUA, the disk itself without FLUSH", false, err) != 0)
+        return -1;
+    return start_again(s, "WRITE with FUA, through a path that was started again", err);
+}
+
+/* Every other piece is erased, and the pieces between must stay as they are. */
+static int erase(struct session *s, enum lp_op op, bool offered, const char *const names[3],
+                 struct lp_error *err)
+{
+    const struct verify_work some = {
+        .order = VERIFY_SOME, .op = op, .max_bytes = VERIFY_LARGE_BYTES, .depth = VERIFY_DEPTH};
+    const struct verify_work back = {
+        .order = VERIFY_READ_SIZES, .max_bytes = VERIFY_LARGE_BYTES, .depth = VERIFY_DEPTH};
+
+    if (verify_stop(s->log))
+        return 0;
+    if (!offered) {
+        verify_say(s->log->report, "%s: skipped, the path does not offer it", names[0]);
+        return 0;
+    }
+    if (phase(s, names[0], some, err) != 0 || phase(s, names[0], back, err) != 0 ||
+        past_the_path(s, names[1], true, err) != 0)
+        return -1;
+    return start_again(s, names[2], err);
+}
+
+static int write_zeroes(struct session *s, struct lp_error *err)
+{
+    static const char *const names[] = {"WRITE ZEROES",
+                                        "WRITE ZEROES, then FLUSH, then the disk itself",
+                                        "WRITE ZEROES, through a path that was started again"};
+
+    return erase(s, LP_WRITE_ZEROES, lp_host_queue(s->host, 0)->limits.write_zeroes, names, err);
+}
+
+static int discard(struct session *s, struct lp_error *err)
+{
+    static const char *const names[] = {"DISCARD", "DISCARD, then FLUSH, then the disk itself",
+                                        "DISCARD, through a path that was started again"};
+
+    return erase(s, LP_DISCARD, lp_host_queue(s->host, 0)->limits.discard, names, err);
+}
+
+/* What was erased takes data again. */
+static int written_again(struct session *s, struct lp_error *err)
+{
+    static const char name[] = "written again";
+    struct verify_work work = {
+        .order = VERIFY_WRITE_ALL, .max_bytes = VERIFY_LARGE_BYTES, .depth = VERIFY_DEPTH};
+
+    if (phase(s, name, work, err) != 0)
+        return -1;
+    work.order = VERIFY_READ_SIZES;
+    return phase(s, name, work, err);
+}
+
+/* ---- all of them ---- */
 
 static int all_phases(struct session *s, struct lp_error *err)
 {
@@ -200,9 +292,12 @@ static int all_phases(struct session *s, struct lp_error *err)
     if (sequential(s, err) != 0 || phase(s, "random sizes", random, err) != 0 ||
         phase(s, "odd addresses and segments", odd, err) != 0 || several_writers(s, err) != 0 ||
         phase(s, "rewritten while reading", rewrite, err) != 0 ||
-        phase(s, "read back in random sizes", back, err) != 0)
+        phase(s, "read back in random sizes", back, err) != 0 ||
+        past_the_path(s, "FLUSH, then the disk itself", true, err) != 0)
         return -1;
-    return past_the_path(s, err);
+    if (with_fua(s, err) != 0 || write_zeroes(s, err) != 0 || discard(s, err) != 0)
+        return -1;
+    return written_again(s, err);
 }
 
 /* ---- setting up ---- */
@@ -237,6 +332,8 @@ static int choose_range(const struct verify_options *o, const struct lp_disk *di
     const uint64_t most = memory_bytes() * 8; /* the notes take a 50th of the range */
     char text[32];
 
+    if (plan_check_pieces(&o->host, limits, err) != 0)
+        return -1;
     pattern->seed = o->seed;
     pattern->unit = limits->block_size > 512 ? limits->block_size : 512;
     *bytes = wanted_bytes(o);
@@ -290,6 +387,7 @@ static int verify_disk(const struct verify_options *o, struct lp_disk *disk,
                         .log = log,
                         .area = area,
                         .disk = disk,
+                        .host_opts = h,
                         .queues = h.queues,
                         .arena_size = h.arena_size};
 
@@ -298,7 +396,8 @@ static int verify_disk(const struct verify_options *o, struct lp_disk *disk,
         return -1;
     verify_say(log->report, "disk: %s; host: %s", lp_disk_mode(disk), lp_host_mode(s.host));
     int rc = all_phases(&s, err);
-    lp_host_detach(s.host);
+    if (s.host)
+        lp_host_detach(s.host);
     return rc;
 }
 

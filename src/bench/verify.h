@@ -9,10 +9,21 @@
 #include "bench/bench.h"
 #include "bench/pattern.h"
 
-enum { VERIFY_MAX_FINDINGS = 16 };
+#include <stdio.h>
+
+enum { VERIFY_MAX_FINDINGS = 16, VERIFY_PHASES = 4096 };
+
+/* What a block must hold. */
+enum verify_wanted {
+    VERIFY_DATA,   /* what was written last */
+    VERIFY_ZEROS,  /* after WRITE_ZEROES */
+    VERIFY_ERASED, /* after DISCARD: a disk may keep the data, bring older data of this place, or
+                    * bring one byte repeated, zeros for one; but nobody else's data */
+};
 
 struct verify_finding {
     struct pattern_finding data; /* expected_generation 0: nothing was known, two READs differ */
+    enum verify_wanted wanted;
     const char *phase; /* "sequential, depth 32", "mmap reads what direct wrote", ...; a literal */
     bool
         torn_request; /* TORN between the blocks of one WRITE: this one is old, an earlier is not */
@@ -31,7 +42,7 @@ struct verify_report {
     unsigned finding_count; /* the first of each kind and phase */
     struct verify_finding findings[VERIFY_MAX_FINDINGS];
     bool incomplete;
-    char phases[2048]; /* what was done, and what was skipped and why, one a line */
+    char phases[VERIFY_PHASES]; /* what was done, and what was skipped and why, one a line */
 };
 
 struct verify_options {
@@ -53,8 +64,21 @@ struct verify_options {
 int verify_run(const struct verify_options *opts, struct verify_report *report,
                struct lp_error *err);
 
-/* Three lines about one finding: kind, first wrong byte, address, request, from which page.
- */
+/* What a file of verify_json() says beside the report. Strings; target and phases as people know
+ * them. */
+struct verify_about {
+    const char *command; /* to do it again */
+    const char *target;  /* NULL: memory */
+    const char *profile; /* NULL: none */
+    const char *phases;  /* as report->phases */
+    uint64_t seed;
+    uint32_t page_size;
+};
+
+/* Everything as JSON, for programs; docs/reports.md describes it. 0 or -1. Only with jansson. */
+int verify_json(const struct verify_report *report, const struct verify_about *about, FILE *out);
+
+/* Three lines about one finding: kind, first wrong byte, address, request, from which page. */
 void verify_finding_text(const struct verify_finding *f, uint32_t page_size, char *buf, size_t len);
 
 /* What bench uses for each path: writes through q over [0, bytes) with requests of block_bytes at

@@ -34,7 +34,8 @@ int verify_area_init(struct verify_area *a, const struct pattern *p, uint64_t by
     a->acked = calloc(a->blocks ? a->blocks : 1, sizeof *a->acked);
     a->written_by = calloc(a->blocks ? a->blocks : 1, sizeof *a->written_by);
     a->writing = calloc(a->blocks ? a->blocks : 1, sizeof *a->writing);
-    if (a->acked && a->written_by && a->writing)
+    a->wanted = calloc(a->blocks ? a->blocks : 1, sizeof *a->wanted); /* VERIFY_DATA */
+    if (a->wanted && a->acked && a->written_by && a->writing)
         return 0;
     verify_area_free(a);
     return lp_error_sys(err, ENOMEM, "notes on %llu blocks; verify a smaller range",
@@ -46,6 +47,7 @@ void verify_area_free(struct verify_area *a)
     free(a->acked);
     free(a->written_by);
     free(a->writing);
+    free(a->wanted);
     *a = (struct verify_area){.acked = NULL};
 }
 
@@ -57,7 +59,64 @@ static void note_block(struct verify_log *log, const struct verify_shape *shape,
 
     if (torn)
         f->fault = PATTERN_TORN;
-    verify_note(log, shape, f, block, torn);
+    verify_note(log, shape, f, block, VERIFY_DATA, torn);
+}
+
+static bool one_byte_repeated(const uint8_t *block, uint32_t unit)
+{
+    return memcmp(block, block + 1, unit - 1) == 0;
+}
+
+/* Zeros with up to 8 bits set are that, and no foreign data. */
+static bool flipped_zeros(const uint8_t *block, uint32_t unit, struct pattern_finding *f)
+{
+    unsigned bits = 0;
+
+    f->wrong_bytes = 0;
+    for (uint32_t i = 0; i < unit && bits <= 8; i++) {
+        if (block[i] == 0)
+            continue;
+        if (f->wrong_bytes++ == 0)
+            f->first_wrong = i;
+        bits += (unsigned)__builtin_popcount(block[i]);
+    }
+    return bits <= 8;
+}
+
+/* Is a block right that was zeroed or discarded? Else *f says what it holds. */
+static bool check_erased(const struct verify_area *a, const uint8_t *block, uint64_t at,
+                         struct pattern_finding *f)
+{
+    const struct pattern *p = a->pattern;
+    const uint64_t offset = at * p->unit, last = a->base + a->acked[at];
+    const bool repeated = one_byte_repeated(block, p->unit);
+
+    if (a->wanted[at] == VERIFY_ZEROS ? repeated && block[0] == 0
+                                      : repeated && block[0] != VERIFY_POISON)
+        return true;
+    /* Not against the last generation: that would be no finding. */
+    pattern_check(p, block, p->unit, offset, last + 1, f);
+    f->expected_generation = last;
+    struct pattern_finding flip = *f;
+    if (f->fault == PATTERN_FOREIGN && flipped_zeros(block, p->unit, &flip)) {
+        flip.fault = PATTERN_BIT_FLIP;
+        *f = flip;
+    }
+    return a->wanted[at] == VERIFY_ERASED && f->fault == PATTERN_STALE &&
+           f->found_address == offset;
+}
+
+static void check_each_erased(const struct verify_area *a, struct verify_log *log,
+                              const struct verify_shape *shape, const uint8_t *data, uint64_t first,
+                              uint64_t count)
+{
+    const uint32_t unit = a->pattern->unit;
+    struct pattern_finding f;
+
+    for (uint64_t i = 0; i < count; i++)
+        if (!check_erased(a, data + i * unit, first + i, &f))
+            verify_note(log, shape, &f, data + i * unit, (enum verify_wanted)a->wanted[first + i],
+                        false);
 }
 
 /* Something is wrong in these blocks: which? */
@@ -72,7 +131,7 @@ static void check_each(const struct verify_area *a, struct verify_log *log,
     for (uint64_t i = 0; i < count; i++) {
         const uint64_t at = first + i;
         const uint8_t *block = data + i * p->unit;
-        if (a->acked[at] == 0)
+        if (a->acked[at] == 0 || a->wanted[at] != VERIFY_DATA)
             continue;
         if (pattern_check(p, block, p->unit, at * p->unit, a->base + a->acked[at], &f) == 0)
             right = a->written_by[at];
@@ -87,17 +146,21 @@ void verify_area_check(const struct verify_area *a, struct verify_log *log,
 {
     const uint64_t unit = a->pattern->unit;
     const uint32_t *acked = a->acked + first;
+    const uint8_t *wanted = a->wanted + first;
     uint64_t wrong = 0;
 
     for (uint64_t i = 0, end; i < count; i = end) {
         end = i + 1;
-        while (end < count && acked[end] == acked[i])
+        while (end < count && acked[end] == acked[i] && wanted[end] == wanted[i])
             end++;
         if (acked[i] == 0)
             continue;
         log->report->bytes_checked += (end - i) * unit;
-        wrong += pattern_check(a->pattern, data + i * unit, (end - i) * unit, (first + i) * unit,
-                               a->base + acked[i], NULL);
+        if (wanted[i] != VERIFY_DATA)
+            check_each_erased(a, log, shape, data + i * unit, first + i, end - i);
+        else
+            wrong += pattern_check(a->pattern, data + i * unit, (end - i) * unit,
+                                   (first + i) * unit, a->base + acked[i], NULL);
     }
     if (wrong)
         check_each(a, log, shape, data, first, count);
@@ -107,6 +170,7 @@ void verify_area_wrote(struct verify_area *a, uint64_t first, uint64_t count, ui
 {
     for (uint64_t i = first; i < first + count; i++) {
         a->acked[i]++;
+        a->wanted[i] = VERIFY_DATA;
         a->written_by[i] = id;
         a->writing[i] = 0;
     }
@@ -131,6 +195,7 @@ static bool set_job(struct state *s, struct verify_job *job, enum lp_op op, uint
     const uint64_t unit = s->w->area->pattern->unit;
 
     job->op = op;
+    job->flags = s->w->order == VERIFY_SOME ? s->w->flags : 0;
     job->offset = (s->w->first + at) * unit;
     job->length = count * unit;
     s->jobs++;
@@ -169,6 +234,21 @@ static bool next_of_stripes(struct state *s, struct verify_job *job, enum lp_op 
     count = count < left ? count : left;
     s->cursor[op] = at + count;
     return set_job(s, job, op, at, count);
+}
+
+/* A piece is taken, the next one left as it is. */
+static bool next_of_some(struct state *s, struct verify_job *job)
+{
+    const struct verify_work *w = s->w;
+    uint64_t at = s->cursor[0], left = w->count - at, count = random_count(s);
+
+    if (left == 0)
+        return false;
+    count = count < left ? count : left;
+    left -= count;
+    uint64_t leave = random_count(s);
+    s->cursor[0] = at + count + (leave < left ? leave : left);
+    return set_job(s, job, w->op, at, count);
 }
 
 static bool next_stripe(struct state *s, struct verify_job *job)
@@ -220,6 +300,8 @@ static bool next(void *user, struct verify_job *job)
 
     if (s->w->order == VERIFY_STRIPES)
         got = next_stripe(s, job);
+    else if (s->w->order == VERIFY_SOME)
+        got = next_of_some(s, job);
     else if (s->w->order == VERIFY_RANDOM || s->w->order == VERIFY_REWRITE)
         got = next_random(s, job);
     else
@@ -228,8 +310,8 @@ static bool next(void *user, struct verify_job *job)
         return false;
     const uint64_t first = job->offset / a->pattern->unit, count = job->length / a->pattern->unit;
     s->active[job->slot] = *job;
-    if (job->op == LP_WRITE)
-        memset(a->writing + first, 1, count);
+    if (job->op != LP_READ)
+        memset(a->writing + first, job->op == LP_WRITE, count);
     else if (s->low)
         memcpy(s->low + job->slot * s->low_blocks, a->acked + first, count * sizeof *s->low);
     return true;
@@ -268,7 +350,7 @@ static void check_between(const struct state *s, const struct verify_shape *shap
         return;
     if (between) /* its own generation is not what is wrong with it */
         pattern_check(p, block, p->unit, offset, f.found_generation, &f);
-    verify_note(s->w->log, shape, &f, block, false);
+    verify_note(s->w->log, shape, &f, block, VERIFY_DATA, false);
 }
 
 static void check(void *user, const struct verify_job *job, const struct verify_shape *shape,
@@ -302,12 +384,14 @@ static void ended(void *user, const struct verify_job *job, int status)
     const uint64_t first = job->offset / a->pattern->unit, count = job->length / a->pattern->unit;
 
     s->active[job->slot].length = 0;
-    if (job->op != LP_WRITE)
+    if (job->op == LP_READ)
         return;
-    if (status == 0)
+    if (status != 0)
+        memset(a->acked + first, 0, count * sizeof *a->acked); /* nobody knows */
+    else if (job->op == LP_WRITE)
         verify_area_wrote(a, first, count, ++s->write_id);
     else
-        memset(a->acked + first, 0, count * sizeof *a->acked); /* nobody knows */
+        memset(a->wanted + first, job->op == LP_DISCARD ? VERIFY_ERASED : VERIFY_ZEROS, count);
 }
 
 int verify_work_run(const struct verify_work *w, struct lp_error *err)

@@ -205,7 +205,7 @@ static void on_complete(struct lp_request *req)
         verify_error(flow->log, req->op, &shape, req->status);
     else if (req->op == LP_READ)
         flow->check(flow->user, &s->job, &shape, take_data(s));
-    else
+    else if (req->op == LP_WRITE)
         flow->log->report->bytes_written += req->length;
     if (flow->ended)
         flow->ended(flow->user, &s->job, req->status);
@@ -219,11 +219,14 @@ static void prepare(struct slot *s)
     struct run *r = s->run;
 
     s->req = (struct lp_request){.op = s->job.op,
+                                 .flags = s->job.flags,
                                  .offset = s->job.offset,
                                  .length = s->job.length,
                                  .iov = s->iov,
                                  .complete = on_complete,
                                  .user = s};
+    if (s->job.op != LP_READ && s->job.op != LP_WRITE)
+        return; /* no data */
     if (r->flow->odd)
         odd_shape(s);
     else

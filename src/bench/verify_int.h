@@ -35,7 +35,7 @@ struct verify_log {
     bool said;    /* the phase's first error is in the text already */
 };
 
-struct verify_shape { /* of the request whose data is checked */
+struct verify_shape { /* of the request that is spoken of */
     uint64_t offset, bytes;
     unsigned depth, segments;
 };
@@ -54,9 +54,11 @@ void verify_begin(struct verify_log *log, const char *phase);
 void verify_error(struct verify_log *log, enum lp_op op, const struct verify_shape *shape,
                   int status);
 
-/* Notes one wrong block of pattern->unit bytes. torn_request: see struct verify_finding. */
+/* Notes one wrong block of pattern->unit bytes, which should have held what is wanted.
+ * torn_request: see struct verify_finding. */
 void verify_note(struct verify_log *log, const struct verify_shape *shape,
-                 const struct pattern_finding *f, const uint8_t *block, bool torn_request);
+                 const struct pattern_finding *f, const uint8_t *block, enum verify_wanted wanted,
+                 bool torn_request);
 
 /* Adds what another thread's log found. */
 void verify_merge(struct verify_report *into, const struct verify_report *from);
@@ -64,7 +66,8 @@ void verify_merge(struct verify_report *into, const struct verify_report *from);
 /* ---- verify_flow.c: requests in flight ---- */
 
 struct verify_job {
-    enum lp_op op; /* LP_READ or LP_WRITE */
+    enum lp_op op;  /* LP_READ, LP_WRITE, LP_DISCARD or LP_WRITE_ZEROES */
+    uint32_t flags; /* LP_FUA or none */
     uint64_t offset, length;
     unsigned slot; /* set by the flow: 0..depth-1, not used by another job in flight */
 };
@@ -105,6 +108,7 @@ struct verify_area {
     uint64_t base;
     uint64_t blocks; /* of pattern->unit bytes, from disk offset 0 */
     uint32_t *acked;
+    uint8_t *wanted;      /* enum verify_wanted: DATA, or what was done since */
     uint32_t *written_by; /* the WRITE that did it, by a number of its own: is it torn? */
     uint8_t *writing;
 };
@@ -128,6 +132,7 @@ enum verify_order {
     VERIFY_STRIPES,    /* reads one half in stripes while it rewrites the other: see `stripe` */
     VERIFY_RANDOM,     /* anywhere, of random sizes, READ and WRITE, no two on the same block */
     VERIFY_REWRITE,    /* the same, but blocks are read while they are written */
+    VERIFY_SOME,       /* op with flags, in order, on every other piece of random size */
 };
 
 struct verify_work {
@@ -141,6 +146,8 @@ struct verify_work {
     uint64_t max_bytes;    /* of a request */
     unsigned depth;
     bool odd;
+    enum lp_op op;   /* SOME */
+    uint32_t flags;  /* SOME: LP_FUA or none */
     unsigned stripe; /* STRIPES: 0: even ones are written, 1: odd ones */
     uint64_t jobs;   /* RANDOM, REWRITE: at least so many, and then */
     uint64_t until;  /* until this time (clock_now_ns) */

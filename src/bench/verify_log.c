@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* What was found wrong, counted by kind and phase, and said in sentences. */
+#include "bench/units.h"
 #include "bench/verify_int.h"
 
 #include <stdarg.h>
@@ -50,7 +51,9 @@ void verify_begin(struct verify_log *log, const char *phase)
 void verify_error(struct verify_log *log, enum lp_op op, const struct verify_shape *shape,
                   int status)
 {
-    const char *name = op == LP_READ ? "READ" : op == LP_WRITE ? "WRITE" : "FLUSH";
+    static const char *const names[LP_OP_COUNT] = {
+        [LP_READ] = "READ",       [LP_WRITE] = "WRITE",     [LP_FLUSH] = "FLUSH",
+        [LP_DISCARD] = "DISCARD", [LP_INVALIDATE] = "none", [LP_WRITE_ZEROES] = "WRITE ZEROES"};
 
     log->report->errors++;
     if (op != LP_READ || log->report->errors >= MAX_ERRORS)
@@ -58,7 +61,7 @@ void verify_error(struct verify_log *log, enum lp_op op, const struct verify_sha
     if (log->said)
         return;
     log->said = true;
-    verify_say(log->report, "  %s of %llu bytes at %llu failed: %s", name,
+    verify_say(log->report, "  %s of %llu bytes at %llu failed: %s", names[op],
                (unsigned long long)shape->bytes, (unsigned long long)shape->offset,
                strerror(-status));
 }
@@ -69,7 +72,8 @@ static struct verify_finding *find(struct verify_report *report, const struct ve
     for (unsigned i = 0; i < report->finding_count; i++) {
         struct verify_finding *f = &report->findings[i];
         if (f->data.fault == like->data.fault && f->untouched == like->untouched &&
-            f->torn_request == like->torn_request && strcmp(f->phase, like->phase) == 0)
+            f->torn_request == like->torn_request && f->wanted == like->wanted &&
+            strcmp(f->phase, like->phase) == 0)
             return f;
     }
     if (report->finding_count == VERIFY_MAX_FINDINGS)
@@ -91,10 +95,12 @@ static bool left_untouched(const struct pattern_finding *f, const uint8_t *block
 }
 
 void verify_note(struct verify_log *log, const struct verify_shape *shape,
-                 const struct pattern_finding *f, const uint8_t *block, bool torn_request)
+                 const struct pattern_finding *f, const uint8_t *block, enum verify_wanted wanted,
+                 bool torn_request)
 {
     struct verify_finding like = {
         .data = *f,
+        .wanted = wanted,
         .phase = log->phase,
         .torn_request = torn_request,
         .untouched = left_untouched(f, block, log->pattern->unit),
@@ -137,11 +143,14 @@ static void say_held(const struct verify_finding *f, char *buf, size_t len)
     const unsigned long long from = d->found_address;
     char generation[64] = "as expected";
 
+    if (f->wanted != VERIFY_DATA)
+        snprintf(generation, sizeof generation, "after it was %s",
+                 f->wanted == VERIFY_ZEROS ? "zeroed" : "discarded");
     if (expected == 0 && !f->untouched) {
         snprintf(buf, len, "is not the same as when it was read before");
         return;
     }
-    if (found != expected)
+    if (f->wanted == VERIFY_DATA && found != expected)
         snprintf(generation, sizeof generation, "where %llu was expected", expected);
     switch (d->fault) {
     case PATTERN_STALE:
@@ -166,7 +175,10 @@ static void say_held(const struct verify_finding *f, char *buf, size_t len)
         snprintf(buf, len, "holds zeros, generation %llu was expected", expected);
         return;
     case PATTERN_BIT_FLIP:
-        snprintf(buf, len, "has flipped bits, generation %llu otherwise", expected);
+        if (f->wanted == VERIFY_DATA)
+            snprintf(buf, len, "has flipped bits, generation %llu otherwise", expected);
+        else
+            snprintf(buf, len, "has flipped bits, zeros otherwise");
         return;
     case PATTERN_OK:
     case PATTERN_FOREIGN:
@@ -190,11 +202,11 @@ void verify_finding_text(const struct verify_finding *f, uint32_t page_size, cha
         buf, len,
         "%s: block at offset %llu %s\n"
         "first wrong byte %llu of the request, page %u of it on (pages of %u bytes, from 0); "
-        "%u bytes of the block are wrong\n"
+        "%u byte%s of the block %s wrong\n"
         "request READ %llu bytes at %llu in %u segment%s%s, in phase \"%s\"; %llu block%s like "
         "it",
         pattern_fault_name(f->data.fault), block, held, first, f->wrong_from_page, page_size,
-        f->data.wrong_bytes, (unsigned long long)f->request_bytes, offset, f->segments,
-        f->segments == 1 ? "" : "s", depth, f->phase, (unsigned long long)f->count,
-        f->count == 1 ? "" : "s");
+        f->data.wrong_bytes, units_s(f->data.wrong_bytes), f->data.wrong_bytes == 1 ? "is" : "are",
+        (unsigned long long)f->request_bytes, offset, f->segments, units_s(f->segments), depth,
+        f->phase, (unsigned long long)f->count, units_s(f->count));
 }

@@ -62,7 +62,7 @@ static void compare(struct twice *t, const struct verify_shape *shape, const uin
         if (memcmp(first + at, data + at, unit) == 0)
             continue;
         f.fault = name_difference(first + at, data + at, unit, &f);
-        verify_note(t->log, shape, &f, data + at, false);
+        verify_note(t->log, shape, &f, data + at, VERIFY_DATA, false);
     }
 }
 
@@ -77,6 +77,7 @@ static bool next(void *user, struct verify_job *job)
     if (!t->keep)
         length = unit * (1 + rng_below(&t->rng, VERIFY_LARGE_BYTES / unit));
     job->op = LP_READ;
+    job->flags = 0;
     job->offset = t->start + t->cursor;
     job->length = length < left ? length : left;
     t->cursor += job->length;

@@ -89,7 +89,7 @@ void disk_count(struct lp_queue_stats *stats, const struct lp_request *req)
 
 int list_complete(struct request_list *list, struct lp_queue_stats *stats)
 {
-    struct lp_request *req = list->first;
+    struct lp_request *req = list->first; /* the count falls one by one, for submit() */
     int completed = 0;
 
     list->first = NULL;

@@ -72,6 +72,7 @@ struct fault_queue {
     uint64_t flips;
     struct request_list ready; /* what did not go down, to be completed by poll() */
     unsigned out;              /* slots taken */
+    int wait_fd;               /* as wait_fd() said last */
     struct slot *free_slots;
     struct slot slots[];
 };
@@ -240,7 +241,12 @@ static int fault_submit(struct lp_queue *head, struct lp_request *req)
 
 static void fault_kick(struct lp_queue *head)
 {
-    lp_queue_kick(((struct fault_queue *)head)->below);
+    struct fault_queue *q = (struct fault_queue *)head;
+
+    /* What did not go down is seen from outside like what came up. */
+    if (q->ready.first && q->wait_fd >= 0)
+        lp_queue_nudge(q->below);
+    lp_queue_kick(q->below);
 }
 
 static int fault_poll(struct lp_queue *head, uint64_t wait_ns)
@@ -253,6 +259,19 @@ static int fault_poll(struct lp_queue *head, uint64_t wait_ns)
     return here + below;
 }
 
+static int fault_wait_fd(struct lp_queue *head)
+{
+    struct fault_queue *q = (struct fault_queue *)head;
+
+    q->wait_fd = lp_queue_wait_fd(q->below);
+    return q->wait_fd;
+}
+
+static void fault_nudge(struct lp_queue *head)
+{
+    lp_queue_nudge(((struct fault_queue *)head)->below);
+}
+
 /* ---- setting up ---- */
 
 static void fault_queue_close(struct lp_queue *head)
@@ -263,8 +282,12 @@ static void fault_queue_close(struct lp_queue *head)
 
 static struct lp_queue *fault_queue_open(struct lp_disk *head, unsigned depth, struct lp_error *err)
 {
-    static const struct lp_queue_ops ops = {
-        .submit = fault_submit, .kick = fault_kick, .poll = fault_poll, .close = fault_queue_close};
+    static const struct lp_queue_ops ops = {.submit = fault_submit,
+                                            .kick = fault_kick,
+                                            .poll = fault_poll,
+                                            .close = fault_queue_close,
+                                            .wait_fd = fault_wait_fd,
+                                            .nudge = fault_nudge};
     const struct fault_disk *disk = (const struct fault_disk *)head;
     struct lp_queue *below = lp_disk_queue(disk->below, depth, err);
 
@@ -281,6 +304,7 @@ static struct lp_queue *fault_queue_open(struct lp_disk *head, unsigned depth, s
     q->head.limits.depth = depth;
     q->below = below;
     q->disk = disk;
+    q->wait_fd = LP_WAIT_NEVER;
     for (unsigned i = 0; i < depth; i++) {
         q->slots[i].q = q;
         q->slots[i].next_free = q->free_slots;

@@ -6,10 +6,14 @@
  * The owner passes requests to the workers in `todo` and takes them back from `ended`; both lists,
  * and all below `lock` in the struct, are guarded by it. A request belongs to its worker between
  * the two. Nobody is woken who is not asleep.
+ *
+ * To be slept on there is a pipe, once somebody has asked for it, that holds one byte while poll()
+ * would complete something.
  */
 #include "disk/file_int.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -35,6 +39,9 @@ struct threads_queue {
     bool owner_sleeps; /* in a wait for progress */
     bool stop;         /* no work will come any more */
     uint64_t syscalls; /* the workers' */
+    int pipe[2];       /* -1: nobody has asked */
+    bool nudged;       /* to be readable until the next poll */
+    bool shown;        /* the pipe holds its byte */
     unsigned threads;
     pthread_t thread[];
 };
@@ -99,6 +106,22 @@ static int execute(const struct file_place *place, const struct lp_request *req,
     }
 }
 
+/* With the lock held: a byte goes into the pipe, or out of it. */
+static void show(struct threads_queue *q)
+{
+    bool due = q->ended.first || q->nudged;
+    char byte = 0;
+    ssize_t n = 0;
+
+    if (q->pipe[0] < 0 || due == q->shown)
+        return;
+    do /* never blocks: one byte, and there is one to read */
+        n = due ? write(q->pipe[1], &byte, 1) : read(q->pipe[0], &byte, 1);
+    while (n < 0 && errno == EINTR);
+    q->shown = due;
+    q->syscalls++;
+}
+
 /* With the lock held, before and after. */
 static void do_one(struct threads_queue *q, struct lp_request *req)
 {
@@ -109,6 +132,7 @@ static void do_one(struct threads_queue *q, struct lp_request *req)
     pthread_mutex_lock(&q->lock);
     list_add(&q->ended, req);
     q->syscalls += calls;
+    show(q);
     if (q->owner_sleeps) {
         q->owner_sleeps = false; /* one wake is enough for all that end until it runs */
         q->syscalls++;
@@ -140,6 +164,46 @@ static void *worker(void *arg)
 
 /* ---- owner ---- */
 
+static void threads_nudge(struct lp_queue *head)
+{
+    struct threads_queue *q = (struct threads_queue *)head;
+
+    pthread_mutex_lock(&q->lock);
+    q->nudged = true;
+    show(q);
+    pthread_mutex_unlock(&q->lock);
+}
+
+/* A pipe that another program does not inherit; 0 or -1. */
+static int make_pipe(int ends[2])
+{
+    if (pipe(ends) != 0)
+        return -1;
+    for (int i = 0; i < 2; i++)
+        if (fcntl(ends[i], F_SETFD, FD_CLOEXEC) != 0 || fcntl(ends[i], F_SETFL, O_NONBLOCK) != 0) {
+            close(ends[0]);
+            close(ends[1]);
+            return -1;
+        }
+    return 0;
+}
+
+static int threads_wait_fd(struct lp_queue *head)
+{
+    struct threads_queue *q = (struct threads_queue *)head;
+    int ends[2];
+
+    if (q->pipe[0] < 0) {
+        if (make_pipe(ends) != 0)
+            return LP_WAIT_NEVER;
+        pthread_mutex_lock(&q->lock);
+        memcpy(q->pipe, ends, sizeof ends);
+        show(q);
+        pthread_mutex_unlock(&q->lock);
+    }
+    return q->pipe[0];
+}
+
 static int threads_submit(struct lp_queue *head, struct lp_request *req)
 {
     struct threads_queue *q = (struct threads_queue *)head;
@@ -156,9 +220,8 @@ static int threads_submit(struct lp_queue *head, struct lp_request *req)
     return 0;
 }
 
-static void threads_kick(struct lp_queue *head)
+static void hand_over(struct threads_queue *q)
 {
-    struct threads_queue *q = (struct threads_queue *)head;
     unsigned wake = q->held.count;
 
     if (wake == 0)
@@ -168,9 +231,18 @@ static void threads_kick(struct lp_queue *head)
     if (wake > q->sleepers)
         wake = q->sleepers; /* the others look at todo before they sleep */
     pthread_mutex_unlock(&q->lock);
-    head->stats.syscalls += wake;
+    q->head.stats.syscalls += wake;
     for (; wake > 0; wake--)
         pthread_cond_signal(&q->work);
+}
+
+static void threads_kick(struct lp_queue *head)
+{
+    struct threads_queue *q = (struct threads_queue *)head;
+
+    if (q->pipe[0] >= 0 && q->ready.first)
+        threads_nudge(head);
+    hand_over(q);
 }
 
 static struct timespec deadline_in(uint64_t wait_ns)
@@ -202,6 +274,8 @@ static void take_ended(struct threads_queue *q, uint64_t wait_ns)
     }
     q->out -= q->ended.count;
     list_move(&q->ready, &q->ended);
+    q->nudged = false;
+    show(q);
     q->head.stats.syscalls += q->syscalls;
     q->syscalls = 0;
     pthread_mutex_unlock(&q->lock);
@@ -211,9 +285,9 @@ static int threads_poll(struct lp_queue *head, uint64_t wait_ns)
 {
     struct threads_queue *q = (struct threads_queue *)head;
 
-    threads_kick(head);
-    if (q->out > 0)
-        take_ended(q, q->ready.first ? 0 : wait_ns);
+    hand_over(q);
+    if (q->out > 0 || q->pipe[0] >= 0)
+        take_ended(q, q->ready.first || q->out == 0 ? 0 : wait_ns);
     return list_complete(&q->ready, &head->stats);
 }
 
@@ -230,6 +304,10 @@ static void threads_close(struct lp_queue *head)
     pthread_cond_destroy(&q->progress);
     pthread_cond_destroy(&q->work);
     pthread_mutex_destroy(&q->lock);
+    if (q->pipe[0] >= 0) {
+        close(q->pipe[0]);
+        close(q->pipe[1]);
+    }
     free(q);
 }
 
@@ -268,7 +346,9 @@ struct lp_queue *file_threads_open(const struct file_place *place, unsigned dept
     static const struct lp_queue_ops ops = {.submit = threads_submit,
                                             .kick = threads_kick,
                                             .poll = threads_poll,
-                                            .close = threads_close};
+                                            .close = threads_close,
+                                            .wait_fd = threads_wait_fd,
+                                            .nudge = threads_nudge};
     struct threads_queue *q = calloc(1, sizeof *q + depth * sizeof(pthread_t));
 
     if (!q) {
@@ -279,6 +359,7 @@ struct lp_queue *file_threads_open(const struct file_place *place, unsigned dept
     q->head.limits = place->limits;
     q->head.limits.depth = depth;
     q->place = place;
+    q->pipe[0] = q->pipe[1] = -1;
     init_locks(q);
     int error = start_workers(q, depth);
     if (error) {

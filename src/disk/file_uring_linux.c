@@ -3,6 +3,10 @@
  * The file disk's engine on Linux: one io_uring a queue, the file registered in it. submit() only
  * writes into the ring; kick() passes all of that to the kernel with one system call; poll() takes
  * what has ended from the ring without any, and sends and waits with one when there is nothing.
+ *
+ * To be slept on, the ring's own descriptor serves: it is readable while its completion queue is
+ * not empty (an eventfd registered with it only tells of arrivals). What ends without the ring is
+ * made visible there by an operation that does nothing.
  */
 #define _GNU_SOURCE
 #include "disk/file_int.h"
@@ -17,6 +21,8 @@
 #include <unistd.h>
 
 enum { REST_SEGMENTS = 8, REAP = 64 };
+
+#define NUDGE UINT64_MAX /* in place of a slot's number */
 
 /* What the kernel is doing for a request; one ring entry a slot at any time. */
 enum stage {
@@ -40,6 +46,8 @@ struct uring_queue {
     struct request_list ready; /* to be completed by poll() */
     unsigned out;              /* slots taken */
     unsigned free_slot;        /* first of the free ones; depth: none */
+    bool waited;               /* somebody sleeps on the descriptor */
+    bool nudged;               /* the operation that does nothing is in the ring */
     struct slot slots[];
 };
 
@@ -80,7 +88,7 @@ static void prepare_range(const struct slot *slot, struct io_uring_sqe *sqe)
     io_uring_prep_fallocate(sqe, 0, mode, (off_t)req->offset, (off_t)req->length);
 }
 
-/* The submission ring has as many entries as there are slots, so there is always one. */
+/* The submission ring has an entry for each slot and for a nudge, so there is always one. */
 static void prepare(struct uring_queue *q, struct slot *slot)
 {
     struct io_uring_sqe *sqe = io_uring_get_sqe(&q->ring);
@@ -163,6 +171,26 @@ static bool done_at_once(struct uring_queue *q, struct lp_request *req)
     return true;
 }
 
+static void uring_nudge(struct lp_queue *head)
+{
+    struct uring_queue *q = (struct uring_queue *)head;
+
+    if (q->nudged)
+        return;
+    struct io_uring_sqe *sqe = io_uring_get_sqe(&q->ring);
+    io_uring_prep_nop(sqe);
+    io_uring_sqe_set_data64(sqe, NUDGE);
+    q->nudged = true;
+}
+
+static int uring_wait_fd(struct lp_queue *head)
+{
+    struct uring_queue *q = (struct uring_queue *)head;
+
+    q->waited = true;
+    return q->ring.ring_fd;
+}
+
 static int uring_submit(struct lp_queue *head, struct lp_request *req)
 {
     struct uring_queue *q = (struct uring_queue *)head;
@@ -184,14 +212,21 @@ static int uring_submit(struct lp_queue *head, struct lp_request *req)
 }
 
 /* When the kernel cannot take them now, they stay in the ring for the next time. */
+static void hand_over(struct uring_queue *q)
+{
+    if (io_uring_sq_ready(&q->ring) == 0)
+        return;
+    io_uring_submit(&q->ring);
+    q->head.stats.syscalls++;
+}
+
 static void uring_kick(struct lp_queue *head)
 {
     struct uring_queue *q = (struct uring_queue *)head;
 
-    if (io_uring_sq_ready(&q->ring) == 0)
-        return;
-    io_uring_submit(&q->ring);
-    head->stats.syscalls++;
+    if (q->waited && q->ready.first)
+        uring_nudge(head);
+    hand_over(q);
 }
 
 /* Some completions are made only when the kernel is entered; it says so in a flag. */
@@ -212,7 +247,10 @@ static void reap(struct uring_queue *q)
         let_kernel_work(q);
         n = io_uring_peek_batch_cqe(&q->ring, cqes, REAP);
         for (unsigned i = 0; i < n; i++)
-            kernel_answered(q, &q->slots[cqes[i]->user_data], cqes[i]->res);
+            if (cqes[i]->user_data == NUDGE)
+                q->nudged = false;
+            else
+                kernel_answered(q, &q->slots[cqes[i]->user_data], cqes[i]->res);
         io_uring_cq_advance(&q->ring, n);
     } while (n == REAP);
 }
@@ -236,11 +274,13 @@ static int uring_poll(struct lp_queue *head, uint64_t wait_ns)
 {
     struct uring_queue *q = (struct uring_queue *)head;
 
-    if (q->out > 0)
+    if (q->out > 0 || q->nudged)
         reap(q);
     /* A wait sends as well, so that there is one system call and not two. */
     if (q->ready.first || wait_ns == 0)
-        uring_kick(head);
+        hand_over(q);
+    if (q->nudged) /* done as soon as it was sent; left there it would wake somebody for nothing */
+        reap(q);
     /* A short transfer may have gone on, so that there is still nothing after one wait. */
     while (!q->ready.first && q->out > 0 && wait_ns > 0) {
         bool more = wait_for_one(q, wait_ns);
@@ -265,8 +305,9 @@ static void uring_close(struct lp_queue *head)
  * goes through it. Linux 5.10, older than what file_uring_works() asks for. */
 static int restrict_ring(struct io_uring *ring)
 {
-    static const uint8_t ops[] = {IORING_OP_READ,   IORING_OP_READV, IORING_OP_WRITE,
-                                  IORING_OP_WRITEV, IORING_OP_FSYNC, IORING_OP_FALLOCATE};
+    static const uint8_t ops[] = {IORING_OP_NOP,      IORING_OP_READ,   IORING_OP_READV,
+                                  IORING_OP_WRITE,    IORING_OP_WRITEV, IORING_OP_FSYNC,
+                                  IORING_OP_FALLOCATE};
     struct io_uring_restriction r[sizeof ops + 4];
     unsigned n = 0;
 
@@ -313,8 +354,12 @@ bool file_uring_works(void)
 struct lp_queue *file_uring_open(const struct file_place *place, unsigned depth,
                                  struct lp_error *err)
 {
-    static const struct lp_queue_ops ops = {
-        .submit = uring_submit, .kick = uring_kick, .poll = uring_poll, .close = uring_close};
+    static const struct lp_queue_ops ops = {.submit = uring_submit,
+                                            .kick = uring_kick,
+                                            .poll = uring_poll,
+                                            .close = uring_close,
+                                            .wait_fd = uring_wait_fd,
+                                            .nudge = uring_nudge};
     struct uring_queue *q = calloc(1, sizeof *q + depth * sizeof q->slots[0]);
 
     if (!q) {
@@ -327,7 +372,7 @@ struct lp_queue *file_uring_open(const struct file_place *place, unsigned depth,
     q->place = place;
     for (unsigned i = 0; i < depth; i++)
         q->slots[i].next_free = i + 1;
-    int r = open_ring(&q->ring, depth, IORING_SETUP_R_DISABLED);
+    int r = open_ring(&q->ring, depth + 1, IORING_SETUP_R_DISABLED);
     if (r < 0) {
         free(q);
         lp_error_sys(err, -r, "cannot set up io_uring; the engine threads may work");

@@ -5,9 +5,10 @@
  *
  *   open()    reads the rest of the URL and says in `limits` what requests it takes
  *   queue()   makes a queue, which one thread uses
- *   submit()  takes a request; poll() completes it later, never submit() itself
+ *   close()   frees it; its queues are closed already
  *
- * Its queue does a request at once and keeps it in a list of done ones until poll().
+ * Its queue is the one of all disks that need no time, sync_queue.c: submit() takes a request and
+ * does it, and poll() completes it later, never submit() itself.
  */
 #include "disk/disk_int.h"
 
@@ -22,59 +23,18 @@ struct null_disk {
     bool zero_reads;
 };
 
-struct null_queue {
-    struct lp_queue head;
-    struct request_list done;
-    bool zero_reads;
-};
-
-static void fill_zeros(const struct lp_request *req)
+/* Moves nothing; zeros only where they were asked for. */
+static void null_execute(struct lp_disk *head, const struct lp_request *req)
 {
+    if (req->op != LP_READ || !((const struct null_disk *)head)->zero_reads)
+        return;
     for (uint32_t i = 0; i < req->iovcnt; i++)
         memset(req->iov[i].iov_base, 0, req->iov[i].iov_len);
 }
 
-static int null_submit(struct lp_queue *head, struct lp_request *req)
+static struct lp_queue *null_queue(struct lp_disk *head, unsigned depth, struct lp_error *err)
 {
-    struct null_queue *q = (struct null_queue *)head;
-
-    if (q->done.count == head->limits.depth)
-        return -EAGAIN;
-    req->status = disk_check(&head->limits, req);
-    if (q->zero_reads && req->op == LP_READ && req->status == 0)
-        fill_zeros(req);
-    list_add(&q->done, req);
-    return 0;
-}
-
-static int null_poll(struct lp_queue *head, uint64_t wait_ns)
-{
-    struct null_queue *q = (struct null_queue *)head;
-
-    (void)wait_ns; /* what is in flight is done already */
-    return list_complete(&q->done, &head->stats);
-}
-
-static void null_queue_close(struct lp_queue *head)
-{
-    free(head);
-}
-
-static struct lp_queue *null_queue_open(struct lp_disk *head, unsigned depth, struct lp_error *err)
-{
-    static const struct lp_queue_ops ops = {
-        .submit = null_submit, .poll = null_poll, .close = null_queue_close};
-    struct null_queue *q = calloc(1, sizeof *q);
-
-    if (!q) {
-        lp_error_sys(err, ENOMEM, "cannot make a queue");
-        return NULL;
-    }
-    q->head.ops = &ops;
-    q->head.limits = head->limits;
-    q->head.limits.depth = depth;
-    q->zero_reads = ((struct null_disk *)head)->zero_reads;
-    return &q->head;
+    return disk_sync_queue(head, depth, null_execute, err);
 }
 
 static struct lp_disk *null_open(const char *rest, const struct lp_disk_opts *opts,
@@ -115,6 +75,6 @@ const struct lp_disk_type disk_null = {
     .name = "null",
     .help = "null:SIZE      moves no data, to see what all the rest costs",
     .open = null_open,
-    .queue = null_queue_open,
+    .queue = null_queue,
     .close = null_close,
 };

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * ram:SIZE is memory: the fastest disk that really keeps data. Its queue copies at once and keeps
- * a request in a list of done ones until poll(). Where the memory can be shared (on Linux),
- * another process opens the same data through lp_disk_share()'s descriptor.
+ * ram:SIZE is memory: the fastest disk that really keeps data. Where the memory can be shared (on
+ * Linux), another process opens the same data through lp_disk_share()'s descriptor.
  *
  * Requests in flight at the same time that touch the same bytes, from different queues, are not
  * ordered: as on any disk, that is for whoever sends them.
@@ -23,12 +22,6 @@ struct ram_disk {
     struct memory memory;
 };
 
-struct ram_queue {
-    struct lp_queue head;
-    struct request_list done;
-    char *base;
-};
-
 static void copy_out(const struct lp_request *req, const char *from)
 {
     for (uint32_t i = 0; i < req->iovcnt; i++) {
@@ -45,66 +38,29 @@ static void copy_in(const struct lp_request *req, char *to)
     }
 }
 
-/* The request is inside the disk: it was checked. */
-static void execute(const struct lp_request *req, char *base)
+static void ram_execute(struct lp_disk *head, const struct lp_request *req)
 {
+    char *at = (char *)((const struct ram_disk *)head)->memory.base + req->offset;
+
     switch (req->op) {
     case LP_READ:
-        copy_out(req, base + req->offset);
+        copy_out(req, at);
         break;
     case LP_WRITE:
-        copy_in(req, base + req->offset);
+        copy_in(req, at);
         break;
     case LP_DISCARD:
     case LP_WRITE_ZEROES:
-        memset(base + req->offset, 0, req->length);
+        memset(at, 0, req->length);
         break;
     default: /* FLUSH: memory is all the medium there is */
         break;
     }
 }
 
-static int ram_submit(struct lp_queue *head, struct lp_request *req)
+static struct lp_queue *ram_queue(struct lp_disk *head, unsigned depth, struct lp_error *err)
 {
-    struct ram_queue *q = (struct ram_queue *)head;
-
-    if (q->done.count == head->limits.depth)
-        return -EAGAIN;
-    req->status = disk_check(&head->limits, req);
-    if (req->status == 0)
-        execute(req, q->base);
-    list_add(&q->done, req);
-    return 0;
-}
-
-static int ram_poll(struct lp_queue *head, uint64_t wait_ns)
-{
-    struct ram_queue *q = (struct ram_queue *)head;
-
-    (void)wait_ns; /* what is in flight is done already */
-    return list_complete(&q->done, &head->stats);
-}
-
-static void ram_queue_close(struct lp_queue *head)
-{
-    free(head);
-}
-
-static struct lp_queue *ram_queue_open(struct lp_disk *head, unsigned depth, struct lp_error *err)
-{
-    static const struct lp_queue_ops ops = {
-        .submit = ram_submit, .poll = ram_poll, .close = ram_queue_close};
-    struct ram_queue *q = calloc(1, sizeof *q);
-
-    if (!q) {
-        lp_error_sys(err, ENOMEM, "cannot make a queue");
-        return NULL;
-    }
-    q->head.ops = &ops;
-    q->head.limits = head->limits;
-    q->head.limits.depth = depth;
-    q->base = ((struct ram_disk *)head)->memory.base;
-    return &q->head;
+    return disk_sync_queue(head, depth, ram_execute, err);
 }
 
 /* New memory, or with opts.fd the memory of the process that shared it. Takes opts.fd over. */
@@ -166,7 +122,7 @@ const struct lp_disk_type disk_ram = {
     .name = "ram",
     .help = "ram:SIZE       memory, in huge pages where they can be had",
     .open = ram_open,
-    .queue = ram_queue_open,
+    .queue = ram_queue,
     .share = ram_share,
     .close = ram_close,
 };

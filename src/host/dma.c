@@ -3,6 +3,8 @@
 #include "host/iommu.h"
 #include "host/prep.h"
 
+#include "base/request_list.h"
+
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -32,7 +34,8 @@ struct dma {
     uint32_t max_iov;
     struct dma_slot *slots, *free_slots;
     struct iovec *iovs;
-    struct lp_request *done_first, *done_last; /* ended without the disk */
+    struct request_list done; /* ended without the disk */
+    int wait_fd;              /* as wait_fd() said last */
     struct tlb_entry tlb[TLB_ENTRIES];
 };
 
@@ -84,12 +87,7 @@ static int collect(struct dma *d, struct dma_slot *s, const struct lp_request *r
 static void finish_early(struct dma *d, struct lp_request *req, int status)
 {
     req->status = status;
-    req->next = NULL;
-    if (d->done_last)
-        d->done_last->next = req;
-    else
-        d->done_first = req;
-    d->done_last = req;
+    list_add(&d->done, req);
 }
 
 static void child_complete(struct lp_request *child)
@@ -145,21 +143,37 @@ static int dma_submit(struct lp_queue *q, struct lp_request *req)
 
 static void dma_kick(struct lp_queue *q)
 {
-    lp_queue_kick(((struct dma *)q)->lower);
+    struct dma *d = (struct dma *)q;
+
+    /* What ended without the disk is seen from outside like what the disk has ended. */
+    if (d->done.first && d->wait_fd >= 0)
+        lp_queue_nudge(d->lower);
+    lp_queue_kick(d->lower);
 }
 
 static int dma_poll(struct lp_queue *q, uint64_t wait_ns)
 {
     struct dma *d = (struct dma *)q;
-    struct lp_request *req = d->done_first, *next;
+    struct request_list now = list_take_all(&d->done);
+    struct lp_request *req;
     int n = 0;
 
-    d->done_first = d->done_last = NULL;
-    for (; req; req = next, n++) {
-        next = req->next;
+    for (; (req = list_take(&now)) != NULL; n++)
         req->complete(req);
-    }
     return n + lp_queue_poll(d->lower, n > 0 ? 0 : wait_ns);
+}
+
+static int dma_wait_fd(struct lp_queue *q)
+{
+    struct dma *d = (struct dma *)q;
+
+    d->wait_fd = lp_queue_wait_fd(d->lower);
+    return d->wait_fd;
+}
+
+static void dma_nudge(struct lp_queue *q)
+{
+    lp_queue_nudge(((struct dma *)q)->lower);
 }
 
 static void dma_close(struct lp_queue *q)
@@ -172,7 +186,12 @@ static void dma_close(struct lp_queue *q)
     free(d);
 }
 
-static const struct lp_queue_ops dma_ops = {dma_submit, dma_kick, dma_poll, dma_close};
+static const struct lp_queue_ops dma_ops = {.submit = dma_submit,
+                                            .kick = dma_kick,
+                                            .poll = dma_poll,
+                                            .close = dma_close,
+                                            .wait_fd = dma_wait_fd,
+                                            .nudge = dma_nudge};
 
 static int make_slots(struct dma *d, unsigned depth)
 {
@@ -197,7 +216,7 @@ struct lp_queue *dma_open(struct lp_queue *lower, const struct dma_opts *opts, s
     struct dma *d = calloc(1, sizeof *d);
 
     if (!d) {
-        lp_error_sys(err, ENOMEM, "device access");
+        lp_error_sys(err, ENOMEM, "cannot make the device's access to memory");
         lp_queue_close(lower);
         return NULL;
     }
@@ -206,12 +225,13 @@ struct lp_queue *dma_open(struct lp_queue *lower, const struct dma_opts *opts, s
     d->q.limits.max_transfer = PREP_MAX_TRANSFER;
     d->q.limits.depth = opts->depth;
     d->lower = lower;
+    d->wait_fd = LP_WAIT_NEVER;
     d->mmu = iommu_view(opts->iommu, opts->iommu_size, opts->page_size, opts->arena_size);
     d->arena = opts->arena;
     d->max_iov = PREP_MAX_TRANSFER / opts->page_size + 1;
     if (make_slots(d, opts->depth) == 0)
         return &d->q;
-    lp_error_sys(err, ENOMEM, "device access");
+    lp_error_sys(err, ENOMEM, "cannot make the device's access to memory");
     dma_close(&d->q);
     return NULL;
 }

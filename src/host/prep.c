@@ -29,7 +29,9 @@ struct prep {
     struct rng rng;
     uint32_t pool_base, pool; /* MULTI: entries that nobody owns */
     struct prep_slot *slots, *free_slots;
+    unsigned in_use;              /* slots */
     int children_ended, finished; /* during one poll below: data and invalidations; requests */
+    bool at_once;                 /* all that is submitted below ends in the next poll */
 };
 
 static enum lp_prep mode_of(const struct prep_opts *o)
@@ -114,6 +116,7 @@ static void finish(struct prep_slot *s)
 
     s->next_free = p->free_slots;
     p->free_slots = s;
+    p->in_use--;
     p->finished++;
     parent->complete(parent);
 }
@@ -185,6 +188,7 @@ static int prep_submit(struct lp_queue *q, struct lp_request *req)
         return -EAGAIN;
     }
     p->free_slots = s->next_free;
+    p->in_use++;
     return 0;
 }
 
@@ -196,14 +200,30 @@ static void prep_kick(struct lp_queue *q)
 static int prep_poll(struct lp_queue *q, uint64_t wait_ns)
 {
     struct prep *p = (struct prep *)q;
-    int n, ended;
+    unsigned due = p->at_once ? p->in_use : 0, finished = 0;
+    int n, ended = 0;
 
     do { /* while data is done, but no request: its invalidation is still to come */
         p->children_ended = p->finished = 0;
-        n = lp_queue_poll(p->lower, wait_ns);
-        ended = n - p->children_ended + p->finished;
-    } while (n > 0 && ended == 0 && wait_ns > 0);
+        n = lp_queue_poll(p->lower, ended > 0 ? 0 : wait_ns);
+        finished += (unsigned)p->finished;
+        ended += n - p->children_ended + p->finished;
+    } while (n > 0 && (finished < due || (ended == 0 && wait_ns > 0)));
     return ended;
+}
+
+static int prep_wait_fd(struct lp_queue *q)
+{
+    struct prep *p = (struct prep *)q;
+    int fd = lp_queue_wait_fd(p->lower);
+
+    p->at_once = fd == LP_WAIT_NONE;
+    return fd;
+}
+
+static void prep_nudge(struct lp_queue *q)
+{
+    lp_queue_nudge(((struct prep *)q)->lower);
 }
 
 static void prep_close(struct lp_queue *q)
@@ -215,7 +235,12 @@ static void prep_close(struct lp_queue *q)
     free(p);
 }
 
-static const struct lp_queue_ops prep_ops = {prep_submit, prep_kick, prep_poll, prep_close};
+static const struct lp_queue_ops prep_ops = {.submit = prep_submit,
+                                             .kick = prep_kick,
+                                             .poll = prep_poll,
+                                             .close = prep_close,
+                                             .wait_fd = prep_wait_fd,
+                                             .nudge = prep_nudge};
 
 static void set_limits(struct prep *p)
 {
@@ -231,16 +256,37 @@ static void set_limits(struct prep *p)
     l->depth = p->opts.depth;
 }
 
+static int check_table(const struct prep_opts *o, struct lp_error *err)
+{
+    size_t size = prep_table_size(o);
+
+    if (size / sizeof(iommu_entry) > UINT32_MAX)
+        return lp_error_set(err, LP_ERROR_USAGE, 0,
+                            "the translation table would have %zu entries, more than 32 bits can "
+                            "number: ask for fewer entries or less depth",
+                            size / sizeof(iommu_entry));
+    if (o->iommu_size < size)
+        return lp_error_set(err, LP_ERROR_USAGE, 0,
+                            "the translation table has %zu bytes and depth %u needs %zu: make it "
+                            "larger or the depth less",
+                            o->iommu_size, o->depth, size);
+    return 0;
+}
+
 struct lp_queue *prep_open(struct lp_queue *lower, const struct prep_opts *opts,
                            struct lp_error *err)
 {
-    struct prep *p = calloc(1, sizeof *p);
+    struct prep *p = NULL;
 
+    if (check_table(opts, err) != 0) {
+        lp_queue_close(lower);
+        return NULL;
+    }
+    p = calloc(1, sizeof *p);
     if (p)
         p->slots = calloc(opts->depth, sizeof *p->slots);
-    if (!p || !p->slots || opts->iommu_size < prep_table_size(opts)) {
-        lp_error_sys(err, ENOMEM, "preparation");
-        free(p ? p->slots : NULL);
+    if (!p || !p->slots) {
+        lp_error_sys(err, ENOMEM, "cannot make a queue that prepares %u requests", opts->depth);
         free(p);
         lp_queue_close(lower);
         return NULL;

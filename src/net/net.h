@@ -140,7 +140,10 @@ void net_stream_start(struct net_stream *s, const struct net_stream_ops *ops, vo
 void net_stream_want_send(struct net_stream *s);
 void net_stream_want_read(struct net_stream *s);
 
-/* Ends the stream and frees it. Bytes that the kernel has taken are still sent. */
+/* Ends the stream and frees it. Bytes that the kernel has taken are still sent, unless some that
+ * the peer sent were not read: TCP answers those with a reset (RFC 1122 4.2.2.13), which may
+ * overtake what was sent last. Who wants a last word to arrive waits for sent(), and then reads on
+ * until closed(). */
 void net_stream_close(struct net_stream *s);
 
 /* Both ends as text: 192.0.2.1:3260, [2001:db8::1]:3260. Stay with the stream. */

@@ -16,7 +16,7 @@
 
 enum {
     SEGMENTS = 256, /* of one system call */
-    ROUNDS = 4,    /* reads or writes of one stream before the others have their turn */
+    ROUNDS = 4,     /* reads or writes of one stream before the others have their turn */
 };
 
 struct net_stream {

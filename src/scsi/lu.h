@@ -159,8 +159,9 @@ struct lu_task {
     enum lu_attribute attribute;
     uint64_t tag;             /* for the caller and lu_task_find(); iSCSI: the ITT */
     uint64_t expected_length; /* bytes of data-out that the initiator announced (iSCSI: EDTL of a
-                               * write). Less than the CDB needs, and for COMPARE AND WRITE and
-                               * WRITE SAME other than it needs, ends with 05/0E/03 and no effect */
+                               * write). When the CDB asks for more, WRITE and WRITE AND VERIFY
+                               * write as much, and other commands end with 05/0E/03 and no effect.
+                               * COMPARE AND WRITE and WRITE SAME want exactly what they ask for */
     void (*done)(struct lu_task *task);
     void *user;
 
@@ -172,7 +173,8 @@ struct lu_task {
     bool refused;             /* ends without using data: submit may follow at once with none */
 
     /* Set by the caller before lu_task_submit(). Stays untouched until done(). The segments hold
-     * exactly data_length bytes. Data-out: data_length is data_out_length (0 when refused).
+     * exactly data_length bytes. Data-out: data_out_length bytes (0 when refused), of which only
+     * the first expected_length count, and only these need be there; memory for more is not read.
      * Data-in: room, at most data_in_length; with less room less is transferred. */
     const struct iovec *iov;
     uint32_t iovcnt;

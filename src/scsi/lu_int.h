@@ -33,6 +33,7 @@ enum {
     CMD_THIN = 1 << 7,    /* exists on thin units only */
     CMD_PR = 1 << 8,      /* PERSISTENT RESERVE: conflicts with any RESERVE(6) */
     CMD_BLOCKS = 1 << 9,  /* data is whole blocks */
+    CMD_CUT = 1 << 11,    /* with less data-out than asked for it writes what there is */
     CMD_ABSENT = 1 << 10, /* answered also where no logical unit is */
 };
 

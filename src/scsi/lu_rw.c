@@ -206,12 +206,87 @@ static uint32_t disk_flags(const struct lu_task *task)
     return task->lu->q->limits.fua == LP_FUA_NONE ? 0 : lu_write_flags(task);
 }
 
-void lu_write(struct lu_task *task)
+/* ---- WRITE with less data than it asks for: what came is written, the rest stays as it is (as
+ * FCP-4 has it for FCP_DL). The last block may come in part only. ---- */
+
+static void cut_next(struct lu_task *task);
+
+/* Bytes that came and are not written yet. */
+static uint64_t cut_left(const struct lu_task *task)
 {
-    if (task->block_count == 0) {
-        lu_end(task, SCSI_GOOD);
+    return task->expected_length - (task->done_blocks << task->lu->shift);
+}
+
+static void cut_written(struct lu_task *task, int status)
+{
+    if (status != 0) {
+        lu_end_errno(task, status);
         return;
     }
+    task->done_blocks += task->step_blocks;
+    cut_next(task);
+}
+
+static void cut_write(struct lu_task *task, size_t n)
+{
+    lu_get(task, task->done_blocks << task->lu->shift, task->lu->scratch, n);
+    lu_io_scratch(task, LP_WRITE, disk_flags(task), task->first_block + task->done_blocks,
+                  task->step_blocks, cut_written);
+}
+
+static void cut_block_read(struct lu_task *task, int status)
+{
+    if (status != 0)
+        lu_end_errno(task, status);
+    else
+        cut_write(task, (size_t)cut_left(task));
+}
+
+static void cut_next(struct lu_task *task)
+{
+    const struct lu *lu = task->lu;
+    uint64_t left = task->done_blocks << lu->shift < task->expected_length ? cut_left(task) : 0;
+    uint64_t blocks = left >> lu->shift;
+
+    if (left == 0) {
+        lu_written(task, 0);
+    } else if (blocks == 0) {
+        task->step_blocks = 1;
+        lu_io_scratch(task, LP_READ, 0, task->first_block + task->done_blocks, 1, cut_block_read);
+    } else {
+        task->step_blocks =
+            blocks < lu_scratch_blocks(lu) ? (uint32_t)blocks : lu_scratch_blocks(lu);
+        cut_write(task, (size_t)task->step_blocks << lu->shift);
+    }
+}
+
+static void cut_begin(struct lu_task *task, int status)
+{
+    if (status != 0) {
+        lu_end_errno(task, status);
+        return;
+    }
+    task->done_blocks = 0;
+    lu_map_written(task->lu, task->first_block, task->block_count);
+    cut_next(task);
+}
+
+/* True: nothing is to be written, or less than the CDB asks for, and that is under way. */
+static bool written_otherwise(struct lu_task *task)
+{
+    if (task->block_count == 0)
+        lu_end(task, SCSI_GOOD);
+    else if (task->expected_length < task->data_out_length)
+        lu_take_scratch(task, cut_begin);
+    else
+        return false;
+    return true;
+}
+
+void lu_write(struct lu_task *task)
+{
+    if (written_otherwise(task))
+        return;
     lu_map_written(task->lu, task->first_block, task->block_count);
     lu_io(task, LP_WRITE, disk_flags(task), task->first_block, task->block_count, task->iov,
           task->iovcnt, lu_written);
@@ -323,10 +398,8 @@ static void write_verify_written(struct lu_task *task, int status)
 
 void lu_write_and_verify(struct lu_task *task)
 {
-    if (task->block_count == 0) {
-        lu_end(task, SCSI_GOOD);
+    if (written_otherwise(task)) /* what is cut has no counterpart to compare with */
         return;
-    }
     lu_map_written(task->lu, task->first_block, task->block_count);
     lu_io(task, LP_WRITE, disk_flags(task), task->first_block, task->block_count, task->iov,
           task->iovcnt, write_verify_written);

@@ -348,7 +348,6 @@ static void judge_command(struct lu_task *task, const struct lu_command *command
 {
     struct lu *lu = task->lu;
     int bit, byte = scsi_cdb_bad_bit(task->fields.command, task->cdb, &bit);
-    bool differs = command->flags & CMD_EXACT;
 
     if (byte >= 0) {
         lu_refuse(task, scsi_sense_cdb_field((unsigned)byte, bit));
@@ -365,9 +364,11 @@ static void judge_command(struct lu_task *task, const struct lu_command *command
                   scsi_sense_make(SCSI_KEY_DATA_PROTECT, lu->mode.swp && !lu->read_only
                                                              ? SCSI_ASC_SOFTWARE_WRITE_PROTECTED
                                                              : SCSI_ASC_WRITE_PROTECTED));
-    else if (task->expected_length < task->data_out_length ||
-             (differs && task->expected_length != task->data_out_length))
+    else if (task->expected_length < task->data_out_length && !(command->flags & CMD_CUT))
         refuse_illegal(task, SCSI_ASC_INVALID_FIELD_IN_INFORMATION_UNIT);
+    else if (task->expected_length != task->data_out_length && command->flags & CMD_EXACT)
+        lu_refuse(task,
+                  scsi_sense_cdb_field(scsi_command_info(task->fields.command)->length_at, -1));
 }
 
 void lu_task_prepare(struct lu_task *task)

@@ -64,7 +64,6 @@ static void check_end(const struct login_ini *l, enum login_result result,
         require(l->address[0] && text_printable(l->address));
     } else {
         require(l->sentence[0] && text_printable(l->sentence));
-        require(!strstr(l->sentence, host_secret) && !strstr(l->sentence, disk_secret));
     }
 }
 

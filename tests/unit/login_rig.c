@@ -11,6 +11,14 @@
 
 #include "login_rig.h"
 
+void rig_need_hashes(void)
+{
+    if (hash_size(HASH_MD5) == 0) {
+        print_message("built without nettle\n");
+        skip();
+    }
+}
+
 struct chap_credentials rig_credentials(const char *user, const char *secret)
 {
     return (struct chap_credentials){user, secret, strlen(secret)};
@@ -70,6 +78,7 @@ void ini_rig_init(struct ini_rig *r, uint64_t seed)
 
 void ini_rig_chap(struct ini_rig *r, bool mutual)
 {
+    rig_need_hashes();
     r->opts.chap = rig_credentials(RIG_USER, RIG_SECRET);
     if (mutual)
         r->opts.mutual = rig_credentials(RIG_MUTUAL_USER, RIG_MUTUAL_SECRET);
@@ -239,6 +248,7 @@ void tgt_rig_init(struct tgt_rig *r, uint64_t seed)
 
 void tgt_rig_chap(struct tgt_rig *r, bool mutual)
 {
+    rig_need_hashes();
     r->policy.chap = true;
     if (mutual)
         r->policy.mutual = rig_credentials(RIG_MUTUAL_USER, RIG_MUTUAL_SECRET);

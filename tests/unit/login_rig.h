@@ -22,6 +22,9 @@ enum { RIG_TEXT = 70000 };
 #define RIG_MUTUAL_USER "disk"
 #define RIG_MUTUAL_SECRET "another of the disk"
 
+/* Skips the test in a build that has no hashes. */
+void rig_need_hashes(void);
+
 struct chap_credentials rig_credentials(const char *user, const char *secret);
 
 /* login_ini_opts.random and login_tgt_ops.random on a struct rng. */

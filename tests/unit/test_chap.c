@@ -36,6 +36,10 @@ static void expect_response(enum hash_kind kind, uint8_t identifier, const char 
 static void responses_are_the_hash_of_identifier_secret_and_challenge(void **state)
 {
     (void)state;
+    if (hash_size(HASH_MD5) == 0) {
+        print_message("built without nettle\n");
+        skip();
+    }
     expect_response(HASH_MD5, 0, "d65d4eb9b6513a18c699b9e0446e16b2");
     expect_response(HASH_MD5, 255, "68da7c723b32ce63d8dfe821f342cca5");
     expect_response(HASH_SHA1, 0, "e2d85918ee11e101ecd0d8e5e7f3e2143f1f5555");
@@ -54,6 +58,10 @@ static void responses_are_the_hash_of_identifier_secret_and_challenge(void **sta
 static void the_first_known_algorithm_of_the_peer_is_picked(void **state)
 {
     (void)state;
+    if (hash_size(HASH_MD5) == 0) {
+        print_message("built without nettle\n");
+        skip();
+    }
     assert_int_equal(chap_pick("8,7,5", "8,7,6,5"), 8);
     assert_int_equal(chap_pick("5", "8,7,6,5"), 5);
     assert_int_equal(chap_pick("99,6,5", "8,7,6,5"), 6);

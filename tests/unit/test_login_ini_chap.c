@@ -195,6 +195,7 @@ static void a_user_name_is_never_decoded(void **state)
     struct ini_rig r;
 
     (void)state;
+    rig_need_hashes();
     ini_rig_init(&r, 5);
     r.opts.chap = rig_credentials("0x41", RIG_SECRET);
     ini_rig_start(&r);
@@ -445,6 +446,7 @@ static void unsafe_secrets_are_refused_before_anything_is_sent(void **state)
     struct ini_rig r;
 
     (void)state;
+    rig_need_hashes();
     ini_rig_init(&r, 1);
     r.opts.chap = rig_credentials("u", "12345678901");
     assert_int_equal(login_ini_check(&r.opts, false, &err), -1);
@@ -470,6 +472,23 @@ static void unsafe_secrets_are_refused_before_anything_is_sent(void **state)
     free(r.l);
 }
 
+static void without_hashes_chap_is_refused_before_anything_is_sent(void **state)
+{
+    struct lp_error err = {0};
+    struct ini_rig r;
+
+    (void)state;
+    ini_rig_init(&r, 1);
+    r.opts.chap = rig_credentials(RIG_USER, RIG_SECRET);
+    if (hash_size(HASH_MD5) > 0) {
+        assert_int_equal(login_ini_check(&r.opts, false, &err), 0);
+    } else {
+        assert_int_equal(login_ini_check(&r.opts, false, &err), -1);
+        assert_non_null(strstr(err.msg, "nettle"));
+    }
+    free(r.l);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -487,6 +506,7 @@ int main(void)
         cmocka_unit_test(our_own_response_is_no_proof),
         cmocka_unit_test(without_random_numbers_there_is_no_challenge),
         cmocka_unit_test(a_refused_list_is_to_be_tried_with_md5_alone),
+        cmocka_unit_test(without_hashes_chap_is_refused_before_anything_is_sent),
         cmocka_unit_test(unsafe_secrets_are_refused_before_anything_is_sent),
     };
 

@@ -619,19 +619,16 @@ static void errors_of_the_disk_have_their_sense(void **state)
     rig_end(&rig);
 }
 
-/* [S-34] [S-35] [S-25] */
-static void data_of_another_length_than_asked_for_has_no_effect(void **state)
+/* [S-34] [S-35] */
+static void exact_commands_refuse_data_of_another_length(void **state)
 {
     static const struct {
         enum scsi_command command;
         uint32_t length;
         uint64_t asked;
-        bool exact;
-    } cases[] = {
-        {SCSI_CMD_WRITE_10, 2, 1024, false},
-        {SCSI_CMD_WRITE_SAME_10, 4, 512, true},
-        {SCSI_CMD_COMPARE_AND_WRITE, 1, 1024, true},
-    };
+    } cases[] = {{SCSI_CMD_WRITE_SAME_10, 4, 512},
+                 {SCSI_CMD_COMPARE_AND_WRITE, 1, 1024},
+                 {SCSI_CMD_COMPARE_AND_WRITE, 0, 0}}; /* 256 blocks do not fit the byte */
     static const uint64_t announced[] = {0, 200, 511, 10000};
     struct rig rig;
     uint8_t cdb[SCSI_CDB_MAX];
@@ -643,21 +640,56 @@ static void data_of_another_length_than_asked_for_has_no_effect(void **state)
         size_t n = scsi_cdb_build(
             &(struct scsi_cdb){.command = cases[c].command, .length = cases[c].length}, cdb);
         for (unsigned a = 0; a < 4; a++) {
-            bool refused = announced[a] < cases[c].asked || cases[c].exact;
+            if (announced[a] == cases[c].asked)
+                continue;
             rig_task(&rig.last, rig.nexus[0], cdb, n);
             rig_prepare(&rig.last, announced[a]);
-            assert_int_equal(rig.last.task.refused, refused);
-            assert_int_equal(rig.last.task.data_out_length, cases[c].asked);
+            assert_true(rig.last.task.refused);
             rig_submit_task(&rig, &rig.last);
-            rig_let_go(&rig);
-            if (refused) {
+            if (announced[a] < cases[c].asked) {
                 is_illegal(&rig.last.task, SCSI_ASC_INVALID_FIELD_IN_INFORMATION_UNIT);
                 assert_int_equal(rig.last.task.transfer_length, cases[c].asked);
-                assert_true(rig_holds(&rig, 0, 4, 0));
             } else {
-                is_status(&rig.last.task, SCSI_GOOD);
-                rig_fill(&rig, 0, 4, 0);
+                is_illegal(&rig.last.task, SCSI_ASC_INVALID_FIELD_IN_CDB);
             }
+            assert_true(rig_holds(&rig, 0, 4, 0));
+        }
+    }
+    rig_end(&rig);
+}
+
+/* [S-25] [T-RES-01] */
+static void a_write_with_less_data_writes_what_came(void **state)
+{
+    static const enum scsi_command commands[] = {SCSI_CMD_WRITE_6, SCSI_CMD_WRITE_10,
+                                                 SCSI_CMD_WRITE_12, SCSI_CMD_WRITE_16,
+                                                 SCSI_CMD_WRITE_AND_VERIFY_10};
+    static const uint64_t announced[] = {0, 1, 200, 511, 512, 700, 1024, 1535, 1536, 10000};
+    struct rig rig;
+    uint8_t cdb[SCSI_CDB_MAX];
+
+    (void)state;
+    rig_open(&rig, SIZE);
+    memset(rig.out, 'b', 10000);
+    for (unsigned c = 0; c < sizeof commands / sizeof *commands; c++) {
+        size_t n =
+            scsi_cdb_build(&(struct scsi_cdb){.command = commands[c], .lba = 2, .length = 3}, cdb);
+        for (unsigned a = 0; a < sizeof announced / sizeof *announced; a++) {
+            uint64_t came = announced[a] < 1536 ? announced[a] : 1536;
+            rig_fill(&rig, 0, 8, 'a');
+            rig_task(&rig.last, rig.nexus[0], cdb, n);
+            rig_prepare(&rig.last, announced[a]);
+            assert_false(rig.last.task.refused);
+            rig_data(&rig.last, rig.out, (size_t)came); /* no more is there */
+            if (came == 1536 || c % 2)
+                rig_data(&rig.last, rig.out, 1536); /* or memory for all of it */
+            lu_task_submit(&rig.last.task);
+            for (int i = 0; i < 10; i++)
+                rig_let_go(&rig);
+            is_status(&rig.last.task, SCSI_GOOD);
+            assert_int_equal(rig.last.task.transfer_length, 1536);
+            for (unsigned i = 0; i < 8 * 512; i++)
+                assert_int_equal(rig.disk.memory[i], i >= 1024 && i - 1024 < came ? 'b' : 'a');
         }
     }
     rig_end(&rig);
@@ -763,7 +795,8 @@ int main(void)
         cmocka_unit_test(prefetch_is_good_and_judges_its_range),
         cmocka_unit_test(a_read_error_names_the_first_bad_block),
         cmocka_unit_test(errors_of_the_disk_have_their_sense),
-        cmocka_unit_test(data_of_another_length_than_asked_for_has_no_effect),
+        cmocka_unit_test(exact_commands_refuse_data_of_another_length),
+        cmocka_unit_test(a_write_with_less_data_writes_what_came),
         cmocka_unit_test(a_read_with_less_room_gives_what_fits),
         cmocka_unit_test(a_changed_size_is_told_and_obeyed),
         cmocka_unit_test(units_of_4096_count_in_their_blocks),

@@ -123,7 +123,14 @@ static void a_right_profile_passes_every_phase(void **state)
                                         "several writers, a queue each\n",
                                         "rewritten while reading\n",
                                         "read back in random sizes\n",
-                                        "FLUSH, then the disk itself\n"};
+                                        "FLUSH, then the disk itself\n",
+                                        "WRITE with FUA, the disk itself without FLUSH\n",
+                                        "WRITE with FUA, through a path that was started again\n",
+                                        "WRITE ZEROES, then FLUSH, then the disk itself\n",
+                                        "WRITE ZEROES, through a path that was started again\n",
+                                        "DISCARD, then FLUSH, then the disk itself\n",
+                                        "DISCARD, through a path that was started again\n",
+                                        "written again\n"};
     struct bench b;
 
     (void)state;
@@ -205,7 +212,7 @@ static void each_fault_of_the_fault_disk_is_named(void **state)
         {"fault:torn=53:ram:4M", PATTERN_TORN, 1 << PATTERN_STALE | 1 << PATTERN_ZEROS},
         {"fault:zeros=53:ram:4M", PATTERN_ZEROS, 0},
         {"fault:flip=53:ram:4M", PATTERN_BIT_FLIP, 0},
-        {"fault:laterpages=53:ram:4M", PATTERN_MISDIRECTED, 0},
+        {"fault:laterpages=53:ram:4M", PATTERN_MISDIRECTED, 1 << PATTERN_ZEROS},
     };
     struct bench b;
 
