@@ -120,7 +120,7 @@ static int list_luns(const char *where, const struct iscsi_args *args, struct lp
     if (iscsi_fresh_isid(opts.login.isid, err) < 0)
         goto out;
     l->link = link_open(reactor, &opts, err);
-    if (!l->link || link_wait(l->link, err) < 0 || lun_list(l->link, note_lun, l, err) < 0)
+    if (!l->link || link_wait(l->link, 0, err) < 0 || lun_list(l->link, note_lun, l, err) < 0)
         goto out;
     show(l);
     status = 0;

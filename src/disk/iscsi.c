@@ -268,6 +268,7 @@ static int open_path(struct iscsi_queue *q, struct iscsi_path *path, unsigned de
     iscsi_link_opts(&q->disk->opts, &q->disk->url, &l);
     make_isid(q->disk, l.login.isid);
     l.depth = depth;
+    l.seen_before = q->disk->known;
     l.checking = on_checking;
     l.down = on_down;
     l.attention = on_attention;
@@ -405,10 +406,14 @@ out:
     return NULL;
 }
 
+/* A target that was seen is waited for as I/O would wait. */
 static int queue_wait(struct iscsi_queue *q, struct lp_error *err)
 {
+    unsigned hold = q->disk->opts.hold_s ? q->disk->opts.hold_s : 120;
+    uint64_t patience = q->disk->known ? hold * (uint64_t)1000000000 : 0;
+
     for (unsigned i = 0; i < q->path_count; i++)
-        if (link_wait(q->paths[i].link, err) < 0)
+        if (link_wait(q->paths[i].link, patience, err) < 0)
             return -1;
     return 0;
 }

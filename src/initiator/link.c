@@ -465,6 +465,7 @@ struct link *link_open(struct net_reactor *r, const struct link_opts *opts, stru
     link->opts = *opts;
     link->backoff_ns = SECOND / 2;
     link->limit = opts->depth;
+    link->was_up = opts->seen_before;
     link->timer = (struct net_timer){.callback = on_timer, .user = link};
     snprintf(link->host, sizeof(link->host), "%s", opts->host);
     link->port = opts->port;

@@ -39,6 +39,8 @@ enum {
 struct link_opts {
     const char *host;
     uint16_t port;
+    bool seen_before; /* its LUN has been seen through another link: it is waited for from the start
+                       */
     struct login_ini_opts login; /* names, ISID, credentials, wishes; copied but for strings */
     bool allow_short_secrets;
     unsigned depth; /* commands in flight */

@@ -456,11 +456,23 @@ int link_run(struct link *link, struct link_command *c)
     return c->status;
 }
 
-int link_wait(struct link *link, struct lp_error *err)
+static void on_patience(struct net_timer *timer)
 {
+    *(bool *)timer->user = true;
+}
+
+int link_wait(struct link *link, uint64_t patience_ns, struct lp_error *err)
+{
+    struct net_reactor *r = link_reactor(link);
+    bool over = patience_ns == 0;
+    struct net_timer timer = {.callback = on_patience, .user = &over};
+
+    if (!over && net_timer_set(r, &timer, net_now_exact(r) + patience_ns) < 0)
+        return lp_error_sys(err, ENOMEM, "iSCSI session");
     while (link_state(link) != LINK_UP && link_state(link) != LINK_FAILED &&
-           link_stats(link)->failures == 0)
-        net_run_once(link_reactor(link), NET_NEVER);
+           !(over && link_stats(link)->failures > 0))
+        net_run_once(r, NET_NEVER);
+    net_timer_cancel(r, &timer);
     if (link_state(link) == LINK_UP)
         return 0;
     *err = *link_error(link);

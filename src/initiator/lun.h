@@ -75,8 +75,9 @@ int lun_list(struct link *link, void (*each)(void *user, const uint8_t lun[8]), 
 /* Runs one command to its end, turning the reactor. Its status. */
 int link_run(struct link *link, struct link_command *command);
 
-/* Runs the reactor until the link is CHECKING or UP. 0, or -1 with why: the first failure counts,
- * there is no waiting for a target that was never seen. */
-int link_wait(struct link *link, struct lp_error *err);
+/* Runs the reactor until the link is UP, or FAILED, or has failed to connect and patience_ns have
+ * passed since the call: 0 for a target that was never seen, whose first failure counts. 0, or -1
+ * with why. */
+int link_wait(struct link *link, uint64_t patience_ns, struct lp_error *err);
 
 #endif

@@ -14,7 +14,7 @@ static bool has_failures(struct rig *g, void *arg)
     return link_stats(g->link)->failures >= *(unsigned *)arg;
 }
 
-/* [I-LOG-08] B09 */
+/* [I-LOG-08] [B09] */
 static void each_login_status_has_its_words_and_its_policy(void **state)
 {
     static const struct {
@@ -118,7 +118,7 @@ static const char *at(char *text, size_t size, const struct far *far)
     return text;
 }
 
-/* [I-LOG-09] B08 */
+/* [I-LOG-09] [B08] */
 static void a_redirect_for_now_is_followed_and_forgotten(void **state)
 {
     struct rig *g = *state;
@@ -144,7 +144,7 @@ static void a_redirect_for_now_is_followed_and_forgotten(void **state)
     far_close(&other);
 }
 
-/* [I-LOG-09] B08 */
+/* [I-LOG-09] [B08] */
 static void a_redirect_for_good_is_remembered_while_it_works(void **state)
 {
     struct rig *g = *state;
@@ -172,7 +172,7 @@ static void a_redirect_for_good_is_remembered_while_it_works(void **state)
     far_close(&other);
 }
 
-/* [I-LOG-09] B08 */
+/* [I-LOG-09] [B08] */
 static void rings_end(void **state)
 {
     struct rig *g = *state;
@@ -200,7 +200,7 @@ static void rings_end(void **state)
     far_close(&other);
 }
 
-/* [I-LOG-09] B08 */
+/* [I-LOG-09] [B08] */
 static void a_redirect_over_ipv6_is_followed(void **state)
 {
     struct rig *g = *state;
@@ -223,7 +223,7 @@ static void a_redirect_over_ipv6_is_followed(void **state)
     far_close(&other);
 }
 
-/* [I-LOG-09] B08 */
+/* [I-LOG-09] [B08] */
 static void bad_redirects_fail_with_a_sentence(void **state)
 {
     static const char *const addresses[] = {
@@ -252,7 +252,7 @@ static void with_chap(struct rig *g)
     g->opts.login.chap.secret_length = 12;
 }
 
-/* [I-CHAP-01] B01 */
+/* [B01] */
 static void a_refused_chap_list_is_tried_once_more_with_md5(void **state)
 {
     struct rig *g = *state;
@@ -272,7 +272,7 @@ static void a_refused_chap_list_is_tried_once_more_with_md5(void **state)
     }
 }
 
-/* B01 */
+/* [B01] */
 static void never_more_than_two_lists(void **state)
 {
     struct rig *g = *state;
