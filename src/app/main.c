@@ -8,8 +8,8 @@
 #include <unistd.h>
 
 static const struct command *const commands[] = {
-    &command_bench,    &command_verify, &command_report, &command_disks,
-    &command_discover, &command_luns,   &command_serve,  NULL};
+    &command_bench, &command_verify,  &command_report, &command_disks, &command_discover,
+    &command_luns,  &command_inspect, &command_ping,   &command_serve, NULL};
 
 static const char *command_word(unsigned i)
 {
