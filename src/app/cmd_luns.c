@@ -59,6 +59,12 @@ static void print_lun(const struct lun_info *info)
 {
     char lun[SCSI_LUN_TEXT], size[32], id[160];
 
+    if (info->inquiry.device_type != SCSI_TYPE_DISK) {
+        printf("LUN %s: %s, no disk\n    %s %s %s\n", scsi_lun_format(info->lun, lun),
+               lun_type_name(info->inquiry.device_type), info->inquiry.vendor,
+               info->inquiry.product, info->inquiry.revision);
+        return;
+    }
     printf("LUN %s: %s, blocks of %" PRIu32 " bytes\n", scsi_lun_format(info->lun, lun),
            size_format(info->size, size, sizeof(size)), info->capacity.block_size);
     printf("    %s %s %s, serial %s, id %s\n", info->inquiry.vendor, info->inquiry.product,
@@ -78,6 +84,7 @@ static void show(struct listing *l)
         char text[SCSI_LUN_TEXT];
 
         l->probed = false;
+        l->probe.any_type = true;
         l->probe.done = on_probed;
         l->probe.user = l;
         lun_probe_start(&l->probe, l->link, l->luns[i]);

@@ -57,7 +57,7 @@ static void describe(blkid_probe probe, struct contents *c)
     probe_text(probe, "TYPE", type, sizeof type);
     probe_text(probe, "USAGE", usage, sizeof usage);
     probe_text(probe, "LABEL", label, sizeof label);
-    words = usage_words(usage);
+    words = strncmp(type, "swap", 4) == 0 ? "swap space" : usage_words(usage);
     if (!*type) {
         probe_text(probe, "PTTYPE", type, sizeof type);
         words = "a partition table";

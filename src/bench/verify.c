@@ -2,6 +2,7 @@
 /* lunpath verify: opens what is to be verified and goes through the phases. */
 #include "base/clock.h"
 #include "base/size.h"
+#include "bench/plan.h"
 #include "bench/verify_int.h"
 
 #include <pthread.h>
@@ -331,6 +332,8 @@ static int choose_range(const struct verify_options *o, const struct lp_disk *di
     const uint64_t most = memory_bytes() * 8; /* the notes take a 50th of the range */
     char text[32];
 
+    if (plan_check_pieces(&o->host, limits, err) != 0)
+        return -1;
     pattern->seed = o->seed;
     pattern->unit = limits->block_size > 512 ? limits->block_size : 512;
     *bytes = wanted_bytes(o);

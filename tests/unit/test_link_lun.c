@@ -1,0 +1,2 @@
+#include "link_rig.h"
+int main(void){return 0;}
