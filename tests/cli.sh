@@ -3,50 +3,11 @@
 # The command line as a person meets it: what is wrong gives one clear line and an exact exit
 # status, what is right gives a report and nothing else on stdout.
 . "$(dirname "$0")/lib.sh"
+. "$(dirname "$0")/cli_lib.sh"
 
 cd "$tmp" || exit 1
 unset NO_COLOR
 short="--seconds 0.02 --warm-up 0 --runs 1 --depths 1 --working-set 16M"
-
-# run ARGUMENT...: leaves status, out and err.
-run() {
-    "$LUNPATH" "$@" >out 2>err </dev/null
-    status=$?
-}
-
-# refuses "sentence" STATUS "part of the line" ARGUMENT...
-refuses() {
-    sentence=$1 wanted=$2 part=$3
-    shift 3
-    run "$@"
-    if [ "$status" -eq "$wanted" ] && [ "$(wc -l <err)" -eq 1 ] && [ ! -s out ] &&
-        grep -qF -- "$part" err; then
-        pass "$sentence"
-    else
-        fail "$sentence" "status $status instead of $wanted, or not \"$part\": $(cat err)"
-    fi
-}
-
-# succeeds "sentence" ARGUMENT...
-succeeds() {
-    sentence=$1
-    shift
-    run "$@"
-    if [ "$status" -eq 0 ]; then pass "$sentence"; else fail "$sentence" "$status: $(cat err)"; fi
-}
-
-# exits "sentence" STATUS: of the last run.
-exits() { check "$1" test "$status" -eq "$2"; }
-
-# Until a command succeeds; a state is waited for, half a minute at most.
-wait_for() {
-    tries=300
-    until "$@"; do
-        tries=$((tries - 1))
-        [ "$tries" -gt 0 ] || return 1
-        sleep 0.1
-    done
-}
 
 # ---- commands and options ----
 
