@@ -108,24 +108,6 @@ static int list_luns(const char *where, const struct iscsi_args *args, struct lp
 
     if (!l)
         return lp_error_sys(err, ENOMEM, "the list");
-<<<<<<< HEAD
-    if (iscsi_url_parse(where, ISCSI_URL_TARGET, &url, err) < 0)
-        goto out;
-    reactor = net_reactor_new(NULL, err);
-    if (!reactor)
-        goto out;
-    iscsi_link_opts(&args->opts, &url, &opts);
-    if (iscsi_fresh_isid(opts.login.isid, err) < 0)
-        goto out;
-    l->link = link_open(reactor, &opts, err);
-    if (!l->link || link_wait(l->link, 0, err) < 0 || lun_list(l->link, note_lun, l, err) < 0)
-        goto out;
-    show(l);
-    status = 0;
-out:
-    link_close(l->link, 2000000000);
-    net_reactor_free(reactor);
-=======
     if (lun_link_open(&to, where, ISCSI_URL_TARGET, args, err) == 0 &&
         lun_list(to.link, note_lun, l, err) == 0) {
         l->link = to.link;
@@ -133,7 +115,6 @@ out:
         status = 0;
     }
     lun_link_close(&to);
->>>>>>> commands
     free(l);
     return status;
 }

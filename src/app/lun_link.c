@@ -20,7 +20,7 @@ int lun_link_open(struct lun_link *l, const char *url, enum iscsi_url_needs need
     if (iscsi_fresh_isid(opts.login.isid, err) < 0)
         return -1;
     l->link = link_open(l->reactor, &opts, err);
-    return l->link ? link_wait(l->link, err) : -1;
+    return l->link ? link_wait(l->link, 0, err) : -1;
 }
 
 void lun_link_close(struct lun_link *l)
