@@ -57,7 +57,7 @@ succeeds() {
 verify() {
     sentence=$1
     shift
-    succeeds "$sentence" verify --destroy --even-with-data --seconds 0.3 --size 16M "$@" \
+    succeeds "$sentence" verify --destroy --even-with-data --seconds 0.3 --size 8M "$@" \
         "iscsi://127.0.0.1:$port/$iqn/$lun"
 }
 
@@ -103,8 +103,8 @@ with_mutual_chap() {
 # The target is killed under a run of verify and started again.
 killed_and_restarted() {
     : >"$tmp/stamp"
-    "$LUNPATH" verify --initiator "$initiator" --destroy --even-with-data --seconds 4 \
-        --size 16M --hold 60 --verbose "iscsi://127.0.0.1:$port/$iqn/$lun" \
+    "$LUNPATH" verify --initiator "$initiator" --destroy --even-with-data --seconds 2 \
+        --size 8M --hold 60 --verbose "iscsi://127.0.0.1:$port/$iqn/$lun" \
         >"$tmp/out" 2>"$tmp/err" </dev/null &
     verifier=$!
     started="$started $verifier"
