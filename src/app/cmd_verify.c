@@ -169,8 +169,10 @@ static int open_disk(struct verify_args *args, struct checked *c, struct lp_erro
 {
     struct verify_options *o = &args->verify;
     /* Buffered for the check only: the verifier says itself what cannot be opened directly. */
-    struct target_opts opts = {
-        .destroy = o->destroy, .even_with_data = args->even_with_data, .buffered = true};
+    struct target_opts opts = {.destroy = o->destroy,
+                               .even_with_data = args->even_with_data,
+                               .buffered = true,
+                               .iscsi = o->disk.iscsi};
 
     c->named = o->target ? o->target : o->disk_url;
     if (!c->named)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Additional header segments, RFC 7143 11.2.2. AHSLength counts from the fourth byte on, which is
  * reserved in both types, and leaves padding out. */
+#include <assert.h>
 #include <string.h>
 
 #include "base/bytes.h"
@@ -59,22 +60,29 @@ int iscsi_ahs_unpack(const uint8_t *bytes, size_t n, struct iscsi_ahs *ahs, bool
     return 0;
 }
 
+/* Head, reserved byte, body and padding; returns the length of all that. */
+static size_t segment_pack(uint8_t *bytes, uint8_t type, const void *body, size_t length)
+{
+    size_t whole = round_up4(AHS_HEAD + 1 + length);
+
+    memset(bytes, 0, whole);
+    store_be16(bytes, (uint16_t)(1 + length));
+    bytes[2] = type;
+    memcpy(bytes + AHS_HEAD + 1, body, length);
+    return whole;
+}
+
 size_t iscsi_ahs_pack(uint8_t *bytes, const struct iscsi_ahs *ahs)
 {
+    uint8_t read_length[BIDI_LENGTH - 1];
     size_t n = 0;
 
-    memset(bytes, 0, ISCSI_AHS_MAX);
-    if (ahs->extended_cdb) {
-        store_be16(bytes, (uint16_t)(ahs->cdb_rest_length + 1));
-        bytes[2] = ISCSI_AHS_EXTENDED_CDB;
-        memcpy(bytes + 4, ahs->cdb_rest, ahs->cdb_rest_length);
-        n = round_up4(AHS_HEAD + 1 + ahs->cdb_rest_length);
-    }
+    assert(ahs->cdb_rest_length <= sizeof(ahs->cdb_rest));
+    if (ahs->extended_cdb)
+        n = segment_pack(bytes, ISCSI_AHS_EXTENDED_CDB, ahs->cdb_rest, ahs->cdb_rest_length);
     if (ahs->bidi) {
-        store_be16(bytes + n, BIDI_LENGTH);
-        bytes[n + 2] = ISCSI_AHS_BIDI_READ_LENGTH;
-        store_be32(bytes + n + 4, ahs->bidi_read_length);
-        n += AHS_HEAD + BIDI_LENGTH;
+        store_be32(read_length, ahs->bidi_read_length);
+        n += segment_pack(bytes + n, ISCSI_AHS_BIDI_READ_LENGTH, read_length, sizeof(read_length));
     }
     return n;
 }

@@ -26,7 +26,7 @@
 #include <sys/uio.h>
 
 #include "base/iov.h"
-#include "iscsi/iscsi.h"
+#include "iscsi/pdu.h"
 
 /* ---- receiving ---- */
 
@@ -107,7 +107,7 @@ struct iscsi_rx {
 void iscsi_rx_init(struct iscsi_rx *rx, const struct iscsi_rx_ops *ops, void *user, void *staging,
                    size_t staging_size, void *hold, size_t hold_size, uint32_t limit);
 
-/* From the next PDU on. May be called in the pdu callback. */
+/* From the next PDU on: not while one is paused. May be called in the pdu callback. */
 void iscsi_rx_set_digests(struct iscsi_rx *rx, bool header, bool data);
 void iscsi_rx_set_limit(struct iscsi_rx *rx, uint32_t limit);
 
@@ -131,7 +131,7 @@ void iscsi_rx_discard(struct iscsi_rx *rx);
 /* ---- sending ---- */
 
 enum {
-    ISCSI_TX_AHS_MAX = 256, /* a CDB of 260 bytes and a read length */
+    ISCSI_TX_AHS_MAX = ISCSI_AHS_PACKED_MAX,
     ISCSI_TX_COPY_MAX = 512,
 };
 
@@ -140,7 +140,7 @@ struct iscsi_tx_pdu {
     uint8_t *bhs;        /* write 48 bytes here, with the lengths of AHS and data segment in them */
     uint8_t *ahs;        /* room for ISCSI_TX_AHS_MAX */
     uint32_t ahs_length; /* a multiple of 4 */
-    const struct iovec *iov; /* the data segment: length bytes from offset on */
+    const struct iovec *iov; /* the data segment: length bytes from offset on, all there */
     unsigned count;
     uint64_t offset;
     uint32_t length;
@@ -179,14 +179,14 @@ struct iscsi_tx {
 void iscsi_tx_init(struct iscsi_tx *tx, const struct iscsi_tx_ops *ops, void *user,
                    struct iscsi_tx_slot *slots, unsigned slot_count);
 
-/* From the next PDU that is produced on. */
+/* From the next PDU that is produced on; called in produce(), that is the one being produced. */
 void iscsi_tx_set_digests(struct iscsi_tx *tx, bool header, bool data);
 
 /* What to write next: at most max segments over as many PDUs as they hold, producing while there
  * is room. The same bytes come again until iscsi_tx_sent(). 0: nothing to send. */
 unsigned iscsi_tx_data(struct iscsi_tx *tx, struct iovec *iov, unsigned max);
 
-/* The first n of these bytes were written. Calls sent(). */
+/* The first n of these bytes were written. Calls sent(), which must not ask for data. */
 void iscsi_tx_sent(struct iscsi_tx *tx, size_t n);
 
 /* PDUs staged and not wholly sent. */

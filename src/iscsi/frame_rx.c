@@ -46,7 +46,7 @@ static size_t header_digest_size(const struct iscsi_rx *rx)
 /* ---- where to read to ---- */
 
 /* Bytes wanted behind the data segment: in a run of long segments no more than the next header,
- * so that the segment behind it can go to its place. */
+ * so that the segment behind it can go to its place. A segment without a place comes here too. */
 static size_t staging_wanted(const struct iscsi_rx *rx)
 {
     size_t room = rx->staging_size - rx->tail, wanted;
@@ -60,6 +60,8 @@ static size_t staging_wanted(const struct iscsi_rx *rx)
         wanted = have < wanted ? wanted - have : room; /* the header has AHS */
     } else {
         wanted += rx->trailer_length - rx->trailer_have;
+        if (rx->state == RX_DATA && rx->place.discard)
+            wanted += rx->data_left;
     }
     return wanted < room ? wanted : room;
 }

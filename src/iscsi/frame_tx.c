@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Sending: see frame.h. */
+#include <assert.h>
 #include <string.h>
 
 #include "base/crc32c.h"
@@ -41,10 +42,12 @@ static void stage_payload(struct iscsi_tx_slot *slot, const struct iscsi_tx_pdu 
     if (pdu->copy) {
         size_t have = 0;
 
+        assert(pdu->length <= ISCSI_TX_COPY_MAX);
         while (have < pdu->length) {
             uint8_t *piece;
             size_t n = iov_piece(&slot->at, pdu->length - have, &piece);
 
+            assert(n > 0); /* length says more than iov holds */
             memcpy(slot->copy + have, piece, n);
             iov_advance(&slot->at, n);
             have += n;
@@ -64,6 +67,7 @@ static uint32_t payload_crc(const struct iscsi_tx_slot *slot)
         uint8_t *piece;
         size_t n = iov_piece(&at, left, &piece);
 
+        assert(n > 0); /* length says more than iov holds */
         crc = crc32c_add(crc, piece, n);
         iov_advance(&at, n);
         left -= n;
@@ -90,14 +94,13 @@ static bool stage(struct iscsi_tx *tx)
 {
     struct iscsi_tx_slot *slot = slot_at(tx, tx->count);
     struct iscsi_tx_pdu pdu = {.bhs = slot->header, .ahs = slot->header + ISCSI_BHS_SIZE};
-    /* Taken now: what produce() switches on counts from the next PDU. */
-    bool header_digest = tx->header_digest;
 
     if (!tx->ops->produce(tx->user, &pdu))
         return false;
+    assert(pdu.ahs_length <= ISCSI_TX_AHS_MAX && pdu.ahs_length % 4 == 0);
     slot->owner = pdu.owner;
     slot->header_length = ISCSI_BHS_SIZE + pdu.ahs_length;
-    if (header_digest) {
+    if (tx->header_digest) {
         crc32c_end(crc32c_add(CRC32C_INIT, slot->header, slot->header_length),
                    slot->header + slot->header_length);
         slot->header_length += ISCSI_DIGEST_SIZE;

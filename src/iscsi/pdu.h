@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The PDUs' basic header segments as values: pack and unpack of each stand side by side in pdu.c,
- * so that both roles, the fuzzers and the scripted peers share one codec (RFC 7143 11.3 to 11.19,
- * RFC 7144 6).
+ * The PDUs' basic header segments as values: pack and unpack of each stand side by side in
+ * pdu_initiator.c and pdu_target.c, so that both roles, the fuzzers and the scripted peers share
+ * one codec (RFC 7143 11.3 to 11.19, RFC 7144 5 and 6).
  *
  * pack writes all 48 bytes, reserved ones as 0, and takes any value, legal or not (a scripted peer
  * sends illegal ones); values wider than their field are cut. unpack reads the fields only and
@@ -47,7 +47,7 @@ struct iscsi_scsi_command {
     bool read;
     bool write;
     uint8_t attr;     /* enum iscsi_attr */
-    uint8_t priority; /* RFC 7144 6.1: 4 bits, 0 below protocol level 2 */
+    uint8_t priority; /* RFC 7144 5.1: 4 bits, 0 below protocol level 2 */
     uint8_t ahs_words;
     uint32_t data_segment_length;
     uint64_t lun;
@@ -69,7 +69,7 @@ struct iscsi_scsi_response {
     bool underflow;
     uint8_t response;
     uint8_t status;            /* SAM-5 status code */
-    uint16_t status_qualifier; /* RFC 7144 6.2: with protocol level 2, else reserved */
+    uint16_t status_qualifier; /* RFC 7144 5.2: with protocol level 2, else reserved */
     uint32_t data_segment_length;
     uint32_t itt;
     uint32_t snack_tag;
@@ -106,7 +106,7 @@ void iscsi_tmf_request_unpack(const uint8_t bhs[ISCSI_BHS_SIZE], struct iscsi_tm
 struct iscsi_tmf_response {
     uint8_t response; /* enum iscsi_tmf_result */
     uint32_t
-        additional_response; /* RFC 7144 6.3: 3 bytes, QUERY ASYNCHRONOUS EVENT's information */
+        additional_response; /* RFC 7144 6.4: 3 bytes, QUERY ASYNCHRONOUS EVENT's information */
     uint32_t itt;
     uint32_t stat_sn;
     uint32_t exp_cmd_sn;
@@ -349,12 +349,16 @@ void iscsi_nop_in_pack(uint8_t bhs[ISCSI_BHS_SIZE], const struct iscsi_nop_in *p
 void iscsi_nop_in_unpack(const uint8_t bhs[ISCSI_BHS_SIZE], struct iscsi_nop_in *pdu);
 
 /* Additional header segments; 11.2.2. */
-enum { ISCSI_AHS_EXTENDED_CDB = 1, ISCSI_AHS_BIDI_READ_LENGTH = 2 };
+enum {
+    ISCSI_AHS_EXTENDED_CDB = 1,
+    ISCSI_AHS_BIDI_READ_LENGTH = 2,
+    ISCSI_AHS_PACKED_MAX = 256, /* a CDB of 260 bytes and a read length */
+};
 
 struct iscsi_ahs {
     bool extended_cdb;
     uint8_t cdb_rest[260 - 16]; /* CDB bytes from the 17th on */
-    uint16_t cdb_rest_length;
+    uint16_t cdb_rest_length;   /* 1..244 */
     bool bidi;
     uint32_t bidi_read_length;
 };
@@ -363,8 +367,8 @@ struct iscsi_ahs {
  * their length fits, and make *unknown true. */
 int iscsi_ahs_unpack(const uint8_t *bytes, size_t n, struct iscsi_ahs *ahs, bool *unknown);
 
-/* Writes the chain, padded; bytes has room for ISCSI_AHS_MAX. Returns its length, a multiple of 4.
- */
+/* Writes the chain, padded, and nothing behind it; bytes has room for ISCSI_AHS_PACKED_MAX. Returns
+ * its length, a multiple of 4. */
 size_t iscsi_ahs_pack(uint8_t *bytes, const struct iscsi_ahs *ahs);
 
 #endif

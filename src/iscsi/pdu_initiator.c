@@ -22,7 +22,7 @@ void iscsi_scsi_command_pack(uint8_t bhs[ISCSI_BHS_SIZE], const struct iscsi_scs
     request_begin(bhs, ISCSI_SCSI_COMMAND, pdu->immediate);
     bhs[1] = flag(pdu->final, BHS_FINAL) | flag(pdu->read, COMMAND_READ) |
              flag(pdu->write, COMMAND_WRITE) | (pdu->attr & COMMAND_ATTR);
-    bhs[2] = pdu->priority & COMMAND_PRIORITY;
+    bhs[2] = (uint8_t)(pdu->priority << COMMAND_PRIORITY_SHIFT);
     bhs[4] = pdu->ahs_words;
     store_be24(bhs + 5, pdu->data_segment_length);
     store_be64(bhs + 8, pdu->lun);
@@ -40,7 +40,7 @@ void iscsi_scsi_command_unpack(const uint8_t bhs[ISCSI_BHS_SIZE], struct iscsi_s
     pdu->read = bhs[1] & COMMAND_READ;
     pdu->write = bhs[1] & COMMAND_WRITE;
     pdu->attr = bhs[1] & COMMAND_ATTR;
-    pdu->priority = bhs[2] & COMMAND_PRIORITY;
+    pdu->priority = bhs[2] >> COMMAND_PRIORITY_SHIFT;
     pdu->ahs_words = bhs[4];
     pdu->data_segment_length = load_be24(bhs + 5);
     pdu->lun = load_be64(bhs + 8);

@@ -66,7 +66,7 @@ int __wrap_posix_memalign(void **memory, size_t alignment, size_t size)
 
 /* ---- a path and its requests ---- */
 
-enum { SIZE = 4 << 20, DEPTH = 16, MOST = 256 << 10, REQUESTS = 2000 };
+enum { SIZE = 4 << 20, DEPTH = 16, MOST = 256 << 10, SPACE = MOST + 8192, REQUESTS = 2000 };
 
 struct kind {
     const char *name;
@@ -80,7 +80,7 @@ struct kind {
 struct job {
     struct lp_request req;
     struct iovec iov[3];
-    char *memory;
+    char *memory, *arena; /* SPACE bytes each */
     unsigned *ended;
 };
 
@@ -93,11 +93,11 @@ static void ended(struct lp_request *req)
 }
 
 /* Small and large, aligned or not, in the arena or not, in pieces, without data, or wrong. */
-static void shape(struct job *j, struct rng *r, char *arena)
+static void shape(struct job *j, struct rng *r)
 {
     static const enum lp_op ops[] = {LP_READ, LP_WRITE, LP_READ, LP_WRITE, LP_FLUSH, LP_DISCARD};
     size_t length = rng_below(r, 2) ? 4096 : 512 * rng_below(r, (MOST - 4096) / 512 + 1);
-    char *at = (rng_below(r, 2) ? arena : j->memory) + rng_below(r, 2) * 4 * rng_below(r, 1024);
+    char *at = (rng_below(r, 2) ? j->arena : j->memory) + rng_below(r, 2) * 4 * rng_below(r, 1024);
     size_t first = rng_below(r, length + 1), second = rng_below(r, length - first + 1);
 
     j->req.op = ops[rng_below(r, sizeof ops / sizeof *ops)];
@@ -112,7 +112,7 @@ static void shape(struct job *j, struct rng *r, char *arena)
     j->req.iovcnt = j->req.op == LP_READ || j->req.op == LP_WRITE ? 3 : 0;
 }
 
-static void drive(struct lp_queue *q, struct job jobs[DEPTH], char *arena, uint64_t seed)
+static void drive(struct lp_queue *q, struct job jobs[DEPTH], uint64_t seed)
 {
     struct rng r = {seed};
     unsigned sent = 0, done = 0;
@@ -122,7 +122,7 @@ static void drive(struct lp_queue *q, struct job jobs[DEPTH], char *arena, uint6
     while (done < REQUESTS) {
         for (unsigned i = 0; i < DEPTH && sent < REQUESTS; i++)
             if (jobs[i].req.op == LP_OP_COUNT) {
-                shape(&jobs[i], &r, arena);
+                shape(&jobs[i], &r);
                 sent++;
                 if (lp_queue_submit(q, &jobs[i].req) != 0)
                     fail_msg("seed %llu: not taken", (unsigned long long)seed);
@@ -167,7 +167,7 @@ static void open_host(const struct kind *kind, struct lp_disk **disk, struct lp_
     opts.prep = kind->prep;
     opts.guard = kind->guard;
     opts.depth = DEPTH;
-    opts.arena_size = MOST + 8192;
+    opts.arena_size = (size_t)DEPTH * SPACE;
     opts.small_pages = true;
     *host = lp_host_attach(*disk, &opts, &err);
     if (!*host)
@@ -179,19 +179,20 @@ static void no_request_allocates(void **state)
     struct lp_disk *disk;
     struct lp_host *host;
     static struct job jobs[DEPTH];
-    char *memory = aligned_memory((size_t)DEPTH * (MOST + 8192));
+    char *memory = aligned_memory((size_t)DEPTH * SPACE);
 
     open_host(*state, &disk, &host);
     for (unsigned i = 0; i < DEPTH; i++)
         jobs[i] = (struct job){
             .req = {.op = LP_OP_COUNT, .complete = ended, .user = &jobs[i]},
-            .memory = memory + (size_t)i * (MOST + 8192),
+            .memory = memory + (size_t)i * SPACE,
+            .arena = (char *)lp_host_arena(host) + (size_t)i * SPACE,
         };
     struct lp_queue *q = lp_host_queue(host, 0);
     /* From the first request on: there is nothing to warm up. */
     unsigned long before = atomic_load(&allocations);
     for (uint64_t seed = 1; seed <= 3; seed++)
-        drive(q, jobs, lp_host_arena(host), seed);
+        drive(q, jobs, seed);
     assert_int_equal(atomic_load(&allocations) - before, 0);
 
     struct lp_host_stats stats;

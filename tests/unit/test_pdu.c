@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The PDU codec against bytes written down from the figures of RFC 7143 11 and RFC 7144 5. */
+/* The PDU codec against bytes written down from the figures of RFC 7143 11 and RFC 7144 5, 6. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -58,9 +58,9 @@ static void initiator_pdus_are_the_bytes_of_the_standard(void **state)
 {
     (void)state;
     GOLDEN(iscsi_scsi_command,
-           "41 e1 05 00 02 abcdef 0001000000000000 00000011 00020000 12345678 9abcdef0"
+           "41 e1 50 00 02 abcdef 0001000000000000 00000011 00020000 12345678 9abcdef0"
            "28000000001000001000000000000000",
-           "80 18 f0 ff 00 000000 0000000000000000 00000000 00000000 00000000 00000000"
+           "80 18 0f ff 00 000000 0000000000000000 00000000 00000000 00000000 00000000"
            "00000000000000000000000000000000",
            .immediate = true, .final = true, .read = true, .write = true, .attr = ISCSI_ATTR_SIMPLE,
            .priority = 5, .ahs_words = 2, .data_segment_length = 0xabcdef, .lun = 1ull << 48,
@@ -269,11 +269,16 @@ static void ahs_carry_long_cdbs_and_read_lengths(void **state)
     assert_memory_equal(ahs.cdb_rest, out.cdb_rest, 16);
     assert_int_equal(ahs.bidi_read_length, 0x1234);
 
-    /* lengths that need padding, to the longest CDB there is */
+    /* lengths that need padding, to the longest CDB there is; nothing is written behind the chain,
+     * where in a slot of the send ring other things lie */
     for (uint16_t rest = 1; rest <= 244; rest++) {
         out.cdb_rest_length = rest;
+        memset(bytes, 0xa5, sizeof(bytes));
         n = iscsi_ahs_pack(bytes, &out);
         assert_int_equal(n % 4, 0);
+        assert_in_range(n, rest + 12, ISCSI_AHS_PACKED_MAX);
+        for (size_t i = n; i < sizeof(bytes); i++)
+            assert_int_equal(bytes[i], 0xa5);
         assert_int_equal(iscsi_ahs_unpack(bytes, n, &ahs, &unknown), 0);
         assert_int_equal(ahs.cdb_rest_length, rest);
     }

@@ -230,7 +230,6 @@ static void *second_main(void *arg)
 
     pthread_barrier_wait(&second->shut);
     try_all(second->report->second, false);
-    pthread_barrier_wait(&second->shut);
     return NULL;
 }
 
@@ -263,7 +262,7 @@ static int shut_in(const char *path, struct report *report)
         return 3;
     try_all(report->first, false);
     pthread_barrier_wait(&second.shut);
-    pthread_barrier_wait(&second.shut);
+    pthread_join(thread, NULL);
     if (report->has_ring)
         try_ring(&ring, report);
     return 0;

@@ -14,7 +14,7 @@
 #include <stdio.h>
 #include <unistd.h>
 
-enum { SIZE = 1 << 20, DEPTH = 8, JOBS = 12, MOST = 128 << 10, ROUNDS = 200 };
+enum { SIZE = 1 << 20, DEPTH = 8, JOBS = 12, MOST = 128 << 10, ROUNDS = 120 };
 
 enum above { BARE, FIT, INLINE_PAGE, INLINE_BLOCK, INLINE_MULTI, INLINE_NONE, RING, RING_PAGE };
 
