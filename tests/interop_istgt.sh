@@ -5,8 +5,8 @@
 PATH=$PATH:/usr/sbin:/sbin
 command -v istgt >/dev/null || skip "istgt is missing (package istgt)"
 [ -r /proc/net/tcp ] || skip "/proc/net/tcp is missing"
-# shellcheck source=tests/interop_lib.sh
-. "$root/tests/interop_lib.sh"
+# shellcheck source=tests/interop/targets.sh
+. "$root/tests/interop/targets.sh"
 
 iqn=iqn.2026-01.test:istgt
 lun=0
