@@ -5,7 +5,7 @@
 [ -r /proc/net/tcp ] || skip "/proc/net/tcp is missing"
 # shellcheck disable=SC2034
 iqn=iqn.2026-01.org.lunpath:disk lun=0
-# shellcheck source=tests/interop_lib.sh
+# shellcheck source=interop_lib.sh
 . "$root/tests/interop_lib.sh"
 
 start "$LUNPATH" serve --quiet --thin --listen 127.0.0.1:0 ram:100M ram:16M >"$tmp/serve" 2>&1
