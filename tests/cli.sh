@@ -3,50 +3,11 @@
 # The command line as a person meets it: what is wrong gives one clear line and an exact exit
 # status, what is right gives a report and nothing else on stdout.
 . "$(dirname "$0")/lib.sh"
+. "$(dirname "$0")/cli_lib.sh"
 
 cd "$tmp" || exit 1
 unset NO_COLOR
 short="--seconds 0.02 --warm-up 0 --runs 1 --depths 1 --working-set 16M"
-
-# run ARGUMENT...: leaves status, out and err.
-run() {
-    "$LUNPATH" "$@" >out 2>err </dev/null
-    status=$?
-}
-
-# refuses "sentence" STATUS "part of the line" ARGUMENT...
-refuses() {
-    sentence=$1 wanted=$2 part=$3
-    shift 3
-    run "$@"
-    if [ "$status" -eq "$wanted" ] && [ "$(wc -l <err)" -eq 1 ] && [ ! -s out ] &&
-        grep -qF -- "$part" err; then
-        pass "$sentence"
-    else
-        fail "$sentence" "status $status instead of $wanted, or not \"$part\": $(cat err)"
-    fi
-}
-
-# succeeds "sentence" ARGUMENT...
-succeeds() {
-    sentence=$1
-    shift
-    run "$@"
-    if [ "$status" -eq 0 ]; then pass "$sentence"; else fail "$sentence" "$status: $(cat err)"; fi
-}
-
-# exits "sentence" STATUS: of the last run.
-exits() { check "$1" test "$status" -eq "$2"; }
-
-# Until a command succeeds; a state is waited for, half a minute at most.
-wait_for() {
-    tries=300
-    until "$@"; do
-        tries=$((tries - 1))
-        [ "$tries" -gt 0 ] || return 1
-        sleep 0.1
-    done
-}
 
 # ---- commands and options ----
 
@@ -91,6 +52,29 @@ if grep -q 'needs Linux' out; then
     skip "the portable build has no JSON and does not know what is on a file or who uses it"
 fi
 
+refuses "stdin is read once only" 2 "read once only" report - -
+for word in verify report; do
+    check "./run help names $word" sh -c "'$root/run' help | grep -q '^  $word '"
+done
+
+# The tests that docs/benchmark.md names, one a line: it names some, and each is there.
+sed -n '/^| F[0-9]/s/[^a-z0-9_]/\n/gp' "$root/docs/benchmark.md" | grep '_.*_.*_' >promised
+check "docs/benchmark.md names tests" test -s promised
+empty "the tests that docs/benchmark.md names are there" "$(while read -r name; do
+    grep -rqs "void $name(" "$root/tests/unit" || echo "$name"
+done <promised)"
+
+# Before anything is measured: a refusal is one line, and measuring would say so first.
+refuses "a transfer below a block is refused" 2 "--max-transfer 100 is below the disk's block" \
+    bench --profile software --max-transfer 100
+refuses "a segment below a block is refused" 2 "--max-segment 1 is below the disk's block" \
+    bench --profile dma-page --max-segment 1
+refuses "verify refuses it as well" 2 "--max-transfer 511 is below" verify software --max-transfer 511
+refuses "a working set above memory is refused by its name" 2 "the working set of 1 PiB" \
+    bench --profile kernel --working-set 1024T
+refuses "a page of another size is told the two there are" 2 "must be 4K or 16K" \
+    bench --profile dma-page --page-size 2K
+
 # ---- targets that are none ----
 
 refuses "a file that does not exist is refused" 1 "does not exist" bench missing.img
@@ -108,6 +92,8 @@ refuses "an empty file is refused" 2 "less than one block" bench --buffered empt
 refuses "a result that does not exist is refused" 1 "missing.json" report missing.json
 echo '{"half":' >half.json
 refuses "half a result is refused" 1 "half.json" report half.json
+refuses "report does not wait for a FIFO" 1 "nobody writes to it" report fifo
+refuses "an empty stdin is no result" 1 "stdin is empty" report -
 
 # ---- reports ----
 
@@ -137,6 +123,17 @@ check "no file is left behind" test -z "$(find . -name '*.json.*')"
     check "the report shows the path" grep -q kernel out
     succeeds "report compares two results" report a.json a.json
     check "both are named" grep -q 'a\.json' out
+    check "that they are one is said" grep -q 'one and the same result' out
+    "$LUNPATH" report - <a.json >out 2>err
+    check "report reads stdin" grep -q LATENCY out
+    mv out whole
+    succeeds "report shows a file" report a.json
+    check "the same as from stdin" cmp -s out whole
+    (ulimit -f 4 && "$LUNPATH" report a.json --html limited.html >/dev/null 2>limited.err)
+    status=$?
+    exits "a report beyond the limit on file sizes fails" 1
+    check "and says so" grep -q "ulimit -f" limited.err
+    check "no half report is left" test -z "$(find . -name 'limited.html*')"
     succeeds "report renders a result" report a.json --csv b.csv
     check "the rendered file is there" test -s b.csv
     "$LUNPATH" bench --profile kernel $short >/dev/full 2>err
@@ -155,11 +152,39 @@ check "no file is left behind" test -z "$(find . -name '*.json.*')"
     run bench "fault:flip=3:ram:32M" $short
     exits "wrong data gives its own status" 3
 
+    # Wrong bytes of dev: no failure where all profiles were run, one where it was asked for.
+    run bench --seconds 0.02 --warm-up 0 --runs 1 --depths 8 --working-set 16M \
+        --table-entries 257
+    exits "the default profiles succeed though dev is wrong" 0
+    check "its wrong bytes are shown" grep -q '! WRONG DATA: dev returned' out
+    check "also in the last line" grep -q '^WRONG DATA, but only on a path without a guard' out
+    run bench --profile dev,kernel --seconds 0.02 --warm-up 0 --runs 1 --depths 8 \
+        --working-set 16M --table-entries 257
+    exits "dev that was named and is wrong fails" 3
+
     # ---- verify ----
 
     thorough="--size 16M --seconds 0.05"
     succeeds "verify of a right profile succeeds" verify software $thorough
     check "it says that all was right" grep -q 'every byte that was checked was right' out
+    for phase in "WRITE with FUA" "WRITE ZEROES" DISCARD; do
+        check "$phase is looked at through a path that was started again" \
+            grep -q "^$phase, through a path that was started again" out
+    done
+    succeeds "verify writes JSON to stdout" verify kernel $thorough --json -
+    check "it is JSON and nothing else" sh -c 'python3 -m json.tool <out >/dev/null'
+    check "with its phases" grep -q '"DISCARD"' out
+    succeeds "verify writes JSON to a file" verify kernel $thorough --json v.json
+    check "then the text is on stdout" grep -q 'checked was right' out
+    check "the file is whole" grep -q '"findings": \[\]' v.json
+    run verify "fault:flip=50:ram:16M" $thorough --json wrong.json
+    exits "wrong data with JSON has its own status" 3
+    check "the findings are in the file" grep -q '"fault": "bit flip"' wrong.json
+    refuses "a report of verify over its target is refused" 2 "which is measured" \
+        verify --buffered disk.img --json disk.img
+    "$LUNPATH" verify kernel $thorough >both 2>&1
+    check "phases are shown once where stderr goes the same way" \
+        test "$(grep -c '^random sizes$' both)" -eq 1
     run verify "fault:misdirected=50:ram:16M" $thorough
     exits "verify of a wrong disk has its own status" 3
     check "it says what kind of wrong" grep -q '^misdirected: block at offset' out
@@ -210,7 +235,7 @@ refuses "the second option alone is refused" 2 "no effect without" bench --even-
 interrupt() {
     name=$1
     shift
-    "$LUNPATH" bench --profile kernel --seconds 0.1 --runs 30 --json "$name.json" \
+    "$LUNPATH" bench --profile kernel,software --seconds 0.1 --runs 30 --json "$name.json" \
         >"$name.out" 2>"$name.err" &
     pid=$!
     started="$started $pid"
@@ -220,15 +245,18 @@ interrupt() {
     status=$?
 }
 
-for signal in INT TERM; do
+for signal in INT:130 TERM:143; do
+    wanted=${signal#*:} signal=${signal%:*}
     interrupt "$signal" "$signal"
-    exits "SIG$signal gives status 130" 130
+    exits "SIG$signal gives status $wanted" "$wanted"
     check "what was measured is shown" grep -q kernel "$signal.out"
     check "it is marked as incomplete" grep -qi incomplete "$signal.out"
     check "also in the file" grep -q '"incomplete": *true' "$signal.json"
 done
+check "what was not reached is called that" grep -q 'Not reached before' INT.out
+empty "what was not reached has no empty facts" "$(grep -F ': .' INT.out)"
 interrupt twice INT TERM
-exits "the second signal ends it at once" 130
+check "the second signal ends it at once" sh -c "[ $status -eq 143 ] || [ $status -eq 130 ]"
 
 # ---- a terminal ----
 
@@ -310,6 +338,32 @@ else
     skip_case "a mounted device is refused" "mounting is forbidden here"
 fi
 
+# All ways to a device: around the page cache, through it and mapped. The device is let go again by
+# end(), whatever happens.
+truncate -s 24M ways.img
+attach ways.img
+run verify --destroy --size 16M --seconds 0.05 "$loop"
+exits "verify of a loop device succeeds" 0
+if grep -q '^direct I/O: skipped' out; then
+    skip_case "direct I/O on a loop device" "$(sed -n 's/^direct I.O: skipped, //p' out)"
+    writers='buffered mmap'
+else
+    writers='direct buffered mmap'
+fi
+for writer in $writers; do
+    check "$writer writes a loop device" grep -q "^$writer writes$" out
+    for reader in $writers; do
+        check "$reader reads what $writer wrote" grep -q "^$reader reads what $writer wrote$" out
+    done
+done
+empty "none of these ways was skipped" "$(grep 'I/O: skipped' out | grep -v ^direct)"
+check "every byte was right" grep -q 'every byte that was checked was right' out
+cksum ways.img >before
+run verify --size 16M --seconds 0.05 "$loop"
+exits "verify reads a loop device twice" 0
+check "also by mmap" grep -q '^read again by mmap$' out
+check "and leaves it as it was" sh -c 'cksum ways.img | cmp -s - before'
+
 mkdir at-full
 if mount -t tmpfs -o size=4k none at-full 2>/dev/null; then
     # shellcheck disable=SC2086
@@ -372,6 +426,8 @@ kill_driver() { # ARGUMENT...: kills the driver of a run in the middle; leaves s
     while [ -z "$driver" ] && kill -0 "$bench" 2>/dev/null; do
         driver=$(pgrep -P "$bench" -x lunpath-driver)
     done
+    # Until it serves: its sandbox is the last thing that it makes.
+    wait_for grep -q '^Seccomp:.*2' "/proc/$driver/status"
     kill -9 "$driver"
     wait "$bench"
     status=$?

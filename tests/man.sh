@@ -9,7 +9,7 @@ pages=$root/docs/man
 page_options() { grep -oE '^\*--[a-z-]+\*' "$1" | tr -d '*' | sort -u; }
 help_options() { "$LUNPATH" "$1" --help | sed -n 's/^  \(--[a-z-]*\).*/\1/p' | sort -u; }
 
-for command in bench verify report; do
+for command in bench verify report discover luns inspect ping copy serve; do
     help_options "$command" >"$tmp/help"
     page_options "$pages/lunpath-$command.1.scd" >"$tmp/page"
     check "$command has options" test -s "$tmp/help"

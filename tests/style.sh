@@ -71,7 +71,7 @@ unlisted_tests() {
     for file in tests/unit/test_*.c tests/fuzz/*.c tests/*.sh; do
         [ -e "$file" ] || continue
         name=$(basename "$file" | sed 's/^test_//; s/\.[^.]*$//')
-        case $file in tests/lib.sh | tests/stages.sh) continue ;; esac
+        case $file in tests/lib.sh | tests/cli_lib.sh | tests/interop_lib.sh | tests/stages.sh) continue ;; esac
         grep -q "^  '$name'," tests/meson.build || echo "$file"
     done
 }

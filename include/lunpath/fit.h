@@ -15,10 +15,11 @@
 #include <lunpath/queue.h>
 
 struct lp_fit_opts {
-    unsigned depth;       /* requests in flight at the top */
+    unsigned depth;       /* requests in flight at the top, whichever way they go; then -EAGAIN */
     unsigned window;      /* pieces of one request in flight at once; 0: as many as fit */
     bool always_bounce;   /* bounce every piece (guards of preparation do) */
-    void *bounce;         /* memory for bouncing, or NULL: allocated here */
+    void *bounce;         /* memory for bouncing, or NULL: allocated here; with limits.arena not
+                           * NULL, and inside it */
     size_t bounce_size;   /* bytes of it */
     bool bounce_per_page; /* with always_bounce: pieces start at a page boundary of bounce */
     size_t page_size;     /* for bounce_per_page */

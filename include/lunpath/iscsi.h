@@ -1,14 +1,17 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * How an iscsi: disk logs in and how patient it is. Passed with struct lp_disk_opts. Secrets come
- * from a file or a terminal into memory of the caller, never from a command line; the disk keeps
- * copies, which it wipes when it is closed.
+ * from a file or a terminal into memory of the caller, never from a command line; they are referred
+ * to until the disk is closed, and the caller wipes them then. The copies of a session are wiped
+ * when it ends.
  */
 #ifndef LUNPATH_ISCSI_H
 #define LUNPATH_ISCSI_H
 
 #include <stdbool.h>
 #include <stdint.h>
+
+struct lp_limits;
 
 enum lp_digest {
     LP_DIGEST_IF_ASKED, /* when the target wants it */
@@ -45,6 +48,12 @@ struct lp_iscsi_opts {
     /* For people: what happened, one sentence. Called by the thread that uses the queue. */
     void (*log)(void *user, const char *sentence);
     void *log_user;
+
+    /* The LUN was resized, write-protected or the like: what a queue can take now. Its limits are
+     * these already; requests beyond them end with an error. Called by the thread that uses the
+     * queue, from its poll; lp_disk_limits() stays as it was at the opening. May be NULL. */
+    void (*changed)(void *user, const struct lp_limits *limits);
+    void *changed_user;
 };
 
 #endif

@@ -43,7 +43,8 @@ struct lp_request {
     uint64_t dma; /* with LP_PREPARED: the device address of the first page plus the byte in it */
     int status;   /* set before complete(): 0 or a negative errno */
     void (*complete)(struct lp_request *req);
-    void *user;              /* for whoever made the request */
+    void *user;              /* for whoever made the request; a layer may put its own two here
+                              * while it has the request, and gives these back before complete() */
     struct lp_request *next; /* for the queue that holds the request */
 };
 

@@ -16,7 +16,8 @@ static int open_disk(struct bench_args *args, char **url, struct lp_error *err)
     const char *named = b->target ? b->target : b->disk_url;
     struct target_opts opts = {.destroy = args->destroy,
                                .even_with_data = args->even_with_data,
-                               .buffered = b->disk.buffered};
+                               .buffered = b->disk.buffered,
+                               .iscsi = b->disk.iscsi};
 
     *url = NULL;
     if (!named)

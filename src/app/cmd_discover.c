@@ -66,7 +66,7 @@ static int cmd_discover(int argc, char **argv)
     struct option_value v[ISCSI_OPTION_COUNT];
     const char *items[2];
     struct arguments arguments = {.items = items, .max = 2};
-    static struct iscsi_args args;
+    struct iscsi_args args = {0};
     struct lp_error err = {0};
     int status = -1;
 

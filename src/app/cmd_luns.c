@@ -5,9 +5,8 @@
 #include <string.h>
 
 #include "app/commands.h"
-#include "app/iscsi_args.h"
+#include "app/lun_link.h"
 #include "base/size.h"
-#include "disk/iscsi_links.h"
 #include "initiator/lun.h"
 #include "scsi/lun.h"
 
@@ -59,6 +58,12 @@ static void print_lun(const struct lun_info *info)
 {
     char lun[SCSI_LUN_TEXT], size[32], id[160];
 
+    if (info->inquiry.device_type != SCSI_TYPE_DISK) {
+        printf("LUN %s: %s, no disk\n    %s %s %s\n", scsi_lun_format(info->lun, lun),
+               lun_type_name(info->inquiry.device_type), info->inquiry.vendor,
+               info->inquiry.product, info->inquiry.revision);
+        return;
+    }
     printf("LUN %s: %s, blocks of %" PRIu32 " bytes\n", scsi_lun_format(info->lun, lun),
            size_format(info->size, size, sizeof(size)), info->capacity.block_size);
     printf("    %s %s %s, serial %s, id %s\n", info->inquiry.vendor, info->inquiry.product,
@@ -78,6 +83,7 @@ static void show(struct listing *l)
         char text[SCSI_LUN_TEXT];
 
         l->probed = false;
+        l->probe.any_type = true;
         l->probe.done = on_probed;
         l->probe.user = l;
         lun_probe_start(&l->probe, l->link, l->luns[i]);
@@ -97,29 +103,18 @@ static void show(struct listing *l)
 static int list_luns(const char *where, const struct iscsi_args *args, struct lp_error *err)
 {
     struct listing *l = calloc(1, sizeof(*l));
-    struct net_reactor *reactor = NULL;
-    struct link_opts opts;
-    struct iscsi_url url;
+    struct lun_link to = {0};
     int status = -1;
 
     if (!l)
         return lp_error_sys(err, ENOMEM, "the list");
-    if (iscsi_url_parse(where, ISCSI_URL_TARGET, &url, err) < 0)
-        goto out;
-    reactor = net_reactor_new(NULL, err);
-    if (!reactor)
-        goto out;
-    iscsi_link_opts(&args->opts, &url, &opts);
-    if (iscsi_fresh_isid(opts.login.isid, err) < 0)
-        goto out;
-    l->link = link_open(reactor, &opts, err);
-    if (!l->link || link_wait(l->link, err) < 0 || lun_list(l->link, note_lun, l, err) < 0)
-        goto out;
-    show(l);
-    status = 0;
-out:
-    link_close(l->link, 2000000000);
-    net_reactor_free(reactor);
+    if (lun_link_open(&to, where, ISCSI_URL_TARGET, args, err) == 0 &&
+        lun_list(to.link, note_lun, l, err) == 0) {
+        l->link = to.link;
+        show(l);
+        status = 0;
+    }
+    lun_link_close(&to);
     free(l);
     return status;
 }
@@ -130,7 +125,7 @@ static int cmd_luns(int argc, char **argv)
     struct option_value v[ISCSI_OPTION_COUNT];
     const char *items[2];
     struct arguments arguments = {.items = items, .max = 2};
-    static struct iscsi_args args;
+    struct iscsi_args args = {0};
     struct lp_error err = {0};
     int status = -1;
 

@@ -64,6 +64,12 @@ static int check(const struct option_value *v, const struct arguments *names, st
     if (names->count == 0)
         return lp_error_set(err, LP_ERROR_USAGE, 0,
                             "name a result that bench wrote with --json, or several to compare");
+    unsigned from_stdin = 0;
+    for (unsigned i = 0; i < names->count; i++)
+        from_stdin += strcmp(names->items[i], "-") == 0;
+    if (from_stdin > 1)
+        return lp_error_set(err, LP_ERROR_USAGE, 0,
+                            "- is stdin, which can be read once only; name files for the others");
     for (unsigned i = 0; names->count > 1 && i < REPORT_OPTION_COUNT; i++) {
         struct option table[COMMAND_MAX_OPTIONS];
         report_table(table);
@@ -111,7 +117,7 @@ const struct command command_report = {
     .more =
         "With one result: text, or the reports that are asked for. With several: each is compared\n"
         "with the first, point by point, with ratios and whether the difference is more than\n"
-        "noise.\n"
+        "noise. The name - is stdin.\n"
         "Exit status: 0 all right, 1 failed, 2 usage.",
     .options = report_table,
     .run = cmd_report,

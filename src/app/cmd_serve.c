@@ -2,6 +2,7 @@
 /* lunpath serve: disks as the LUNs of an iSCSI target. */
 #include <errno.h>
 #include <inttypes.h>
+#include <pthread.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -102,16 +103,19 @@ struct serving {
     struct target_server *server;
     struct target *target;
     char secret[SECRET_MAX], target_secret[SECRET_MAX];
+    sigset_t signals;
 };
 
-/* The server that signals stop; there is one a process, because there is one command. */
-static struct target_server *volatile signalled;
-
-static void on_signal(int number)
+/* Waits for SIGINT and SIGTERM, which every thread has blocked, and stops the server. */
+static void *wait_for_signal(void *arg)
 {
-    (void)number;
-    if (signalled)
-        target_server_stop(signalled);
+    struct serving *s = arg;
+    int number;
+
+    while (sigwait(&s->signals, &number) != 0)
+        ;
+    target_server_stop(s->server);
+    return NULL;
 }
 
 static void print_log(void *user, const char *sentence)
@@ -239,19 +243,25 @@ static int serve(struct serving *s, struct lp_error *err)
         .data_digest = ISCSI_DIGEST_PREFER_NONE,
         .log = s->v[SERVE_QUIET].given ? NULL : print_log,
     };
-    struct sigaction action = {.sa_handler = on_signal};
+    pthread_t waiter;
+    int error;
 
+    sigemptyset(&s->signals);
+    sigaddset(&s->signals, SIGINT);
+    sigaddset(&s->signals, SIGTERM);
+    pthread_sigmask(SIG_BLOCK, &s->signals, NULL);
     s->reactor = net_reactor_new(NULL, err);
     if (!s->reactor)
         return -1;
     s->server = target_server_new(s->reactor, &opts, err);
     if (!s->server || listen_on(s, err) < 0 || add_target(s, err) < 0 || add_luns(s, err) < 0)
         return -1;
-    signalled = s->server;
-    sigaction(SIGINT, &action, NULL);
-    sigaction(SIGTERM, &action, NULL);
+    error = pthread_create(&waiter, NULL, wait_for_signal, s);
+    if (error)
+        return lp_error_sys(err, error, "a thread that waits for signals");
     tell(s);
     target_server_run(s->server, GRACE_S);
+    pthread_join(waiter, NULL); /* a signal is what has stopped the server */
     return 0;
 }
 
@@ -272,7 +282,6 @@ static int cmd_serve(int argc, char **argv)
         lp_error_set(&err, LP_ERROR_USAGE, 0, "name at least one disk, such as ram:1G");
     else
         status = serve(&s, &err);
-    signalled = NULL;
     target_server_free(s.server);
     net_reactor_free(s.reactor);
     for (unsigned i = 0; i < s.count; i++)

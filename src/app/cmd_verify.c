@@ -6,6 +6,7 @@
 #include "app/stop.h"
 #include "app/target.h"
 #include "base/size.h"
+#include "bench/units.h"
 #include "bench/verify.h"
 
 #include <errno.h>
@@ -60,7 +61,7 @@ static const struct option own_table[OWN_COUNT] = {
     [OWN_JSON] = {.name = "json",
                   .type = OPTION_TEXT,
                   .value = "FILE",
-                  .help = "everything, for programs; \"-\" is stdout, and then nothing else is",
+                  .help = "everything, for programs; \"-\" is stdout",
                   .group = "Report:"},
 };
 
@@ -168,8 +169,10 @@ static int open_disk(struct verify_args *args, struct checked *c, struct lp_erro
 {
     struct verify_options *o = &args->verify;
     /* Buffered for the check only: the verifier says itself what cannot be opened directly. */
-    struct target_opts opts = {
-        .destroy = o->destroy, .even_with_data = args->even_with_data, .buffered = true};
+    struct target_opts opts = {.destroy = o->destroy,
+                               .even_with_data = args->even_with_data,
+                               .buffered = true,
+                               .iscsi = o->disk.iscsi};
 
     c->named = o->target ? o->target : o->disk_url;
     if (!c->named)
@@ -206,17 +209,12 @@ static void show_typed(const struct checked *c, const char *text, char *to, size
     to[used] = '\0';
 }
 
-static const char *plural(uint64_t n)
-{
-    return n == 1 ? "" : "s";
-}
-
 static void print_end(const struct verify_report *r, bool interrupted)
 {
     if (r->incomplete)
         printf("INCOMPLETE: %s\n", interrupted ? "it was interrupted" : "it ended early");
     if (r->wrong_blocks)
-        printf("WRONG DATA: %" PRIu64 " block%s\n", r->wrong_blocks, plural(r->wrong_blocks));
+        printf("WRONG DATA: %" PRIu64 " block%s\n", r->wrong_blocks, units_s(r->wrong_blocks));
     else if (r->errors)
         printf("no wrong data was seen, but %s failed\n",
                r->errors == 1 ? "a request" : "requests");
@@ -234,8 +232,8 @@ static void print_report(const struct verify_report *r, const struct checked *c,
     fputs(text, stdout);
     printf("checked %s, wrote %s, in %" PRIu64 " request%s, %" PRIu64 " of them failed\n",
            size_format(r->bytes_checked, checked, sizeof checked),
-           size_format(r->bytes_written, written, sizeof written), r->requests, plural(r->requests),
-           r->errors);
+           size_format(r->bytes_written, written, sizeof written), r->requests,
+           units_s(r->requests), r->errors);
     for (unsigned i = 0; i < r->finding_count; i++) {
         verify_finding_text(&r->findings[i], page_size, text, sizeof text);
         printf("\n%s\n", text);

@@ -2,6 +2,7 @@
 #include "app/commands.h"
 
 #include <ctype.h>
+#include <errno.h>
 #include <string.h>
 
 int command_fail(const struct command *command, const struct lp_error *err)
@@ -13,7 +14,11 @@ int command_fail(const struct command *command, const struct lp_error *err)
     for (i = 0; i + 1 < sizeof line && err->msg[i]; i++)
         line[i] = iscntrl((unsigned char)err->msg[i]) ? '?' : err->msg[i];
     line[i] = '\0';
-    fprintf(stderr, "lunpath %s: %s\n", command->name, line);
+    /* The memory of a disk is a file to the system, too. */
+    const bool limited =
+        err->domain == LP_ERROR_SYS && err->code == EFBIG && !strstr(line, "ulimit");
+    fprintf(stderr, "lunpath %s: %s%s\n", command->name, line,
+            limited ? "; raise the limit on the size of files (ulimit -f)" : "");
     return err->domain == LP_ERROR_USAGE ? STATUS_USAGE : STATUS_FAILED;
 }
 

@@ -32,6 +32,9 @@ extern const struct command command_report;
 extern const struct command command_disks;
 extern const struct command command_discover;
 extern const struct command command_luns;
+extern const struct command command_inspect;
+extern const struct command command_ping;
+extern const struct command command_copy;
 extern const struct command command_serve;
 
 /* Prints the error as one line on stderr, and returns the status that fits it. */

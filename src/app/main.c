@@ -7,9 +7,17 @@
 #include <string.h>
 #include <unistd.h>
 
-static const struct command *const commands[] = {
-    &command_bench,    &command_verify, &command_report, &command_disks,
-    &command_discover, &command_luns,   &command_serve,  NULL};
+static const struct command *const commands[] = {&command_bench,
+                                                 &command_verify,
+                                                 &command_report,
+                                                 &command_disks,
+                                                 &command_discover,
+                                                 &command_luns,
+                                                 &command_inspect,
+                                                 &command_ping,
+                                                 &command_copy,
+                                                 &command_serve,
+                                                 NULL};
 
 static const char *command_word(unsigned i)
 {

@@ -29,8 +29,8 @@ static const struct option path_options[PATH_ISCSI] = {
     [PATH_PAGE_SIZE] = {.name = "page-size",
                         .type = OPTION_SIZE,
                         .value = "SIZE",
-                        .min = 4096,
-                        .max = 16384,
+                        .min = 1,
+                        .max = UINT32_MAX,
                         .help = "page of the translation table: 4K (default) or 16K"},
     [PATH_MAX_SEGMENT] = {.name = "max-segment",
                           .type = OPTION_SIZE,
@@ -177,15 +177,12 @@ static void set_host(const struct option_value *v, struct lp_host_opts *host)
         host->driver_cpu = (int)v[PATH_CPUS].list[1];
 }
 
-static bool is_iscsi(const char *url)
-{
-    return strncmp(url, "iscsi:", 6) == 0;
-}
-
 static int take_iscsi(const struct option_value *v, const struct path_use *use, const char *named,
                       struct lp_disk_opts *disk, struct lp_error *err)
 {
-    if (!named || !is_iscsi(named)) {
+    const char *lun = named ? target_lun_url(named) : NULL;
+
+    if (!lun) {
         if (iscsi_options_given(v + PATH_ISCSI))
             return lp_error_set(err, LP_ERROR_USAGE, 0,
                                 "options of iSCSI are given, and the disk is none; name a LUN as "
@@ -197,14 +194,15 @@ static int take_iscsi(const struct option_value *v, const struct path_use *use, 
                       "cannot be an iSCSI LUN behind a profile: the driver process "
                       "has no network; give the LUN as the target instead");
     disk->iscsi = &use->iscsi->opts;
-    return iscsi_args_take(v + PATH_ISCSI, named, use->iscsi, err);
+    return iscsi_args_take(v + PATH_ISCSI, lun, use->iscsi, err);
 }
 
 int path_args_take(const struct option_value *v, const struct path_use *use,
                    struct lp_host_opts *host, struct lp_disk_opts *disk, struct lp_error *err)
 {
     const char *named = use->target ? use->target : v[PATH_DISK].text;
-    bool file = named && (target_path(named) || is_iscsi(named)); /* somebody's data are there */
+    bool file =
+        named && (target_path(named) || target_lun_url(named)); /* somebody's data are there */
 
     if (check_path(v, use, err) != 0 || check_disk(v, use, file, err) != 0)
         return -1;

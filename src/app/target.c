@@ -24,20 +24,35 @@ static bool is_url(const char *text)
     return false;
 }
 
-const char *target_path(const char *target)
+/* The disk inside fault:KINDS:URL; NULL when that is none: opening it says so. */
+static const char *innermost(const char *target)
 {
     const char *inner = after_scheme(target, "fault");
 
-    while (inner) { /* fault:KINDS:URL */
+    while (inner) {
         inner = strchr(inner, ':');
         if (!inner)
             return NULL;
         target = inner + 1;
         if (!is_url(target))
-            return NULL; /* not a disk: opening it says so */
+            return NULL;
         inner = after_scheme(target, "fault");
     }
+    return target;
+}
+
+const char *target_path(const char *target)
+{
+    target = innermost(target);
+    if (!target)
+        return NULL;
     return is_url(target) ? after_scheme(target, "file") : target;
+}
+
+const char *target_lun_url(const char *target)
+{
+    target = innermost(target);
+    return target && after_scheme(target, "iscsi") ? target : NULL;
 }
 
 bool target_exists(const char *target)
@@ -74,10 +89,12 @@ static int missing(const char *target, const char *path, struct lp_error *err)
 
 int target_open(const char *target, const struct target_opts *opts, int *fd, struct lp_error *err)
 {
-    const char *path = target_path(target);
+    const char *path = target_path(target), *lun = target_lun_url(target);
     struct stat st;
 
     *fd = -1;
+    if (lun && opts->destroy && !opts->even_with_data)
+        return target_check_lun(lun, opts, err);
     if (!path)
         return 0;
     if (!*path)

@@ -12,6 +12,7 @@
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -56,7 +57,7 @@ static void describe(blkid_probe probe, struct contents *c)
     probe_text(probe, "TYPE", type, sizeof type);
     probe_text(probe, "USAGE", usage, sizeof usage);
     probe_text(probe, "LABEL", label, sizeof label);
-    words = usage_words(usage);
+    words = strncmp(type, "swap", 4) == 0 ? "swap space" : usage_words(usage);
     if (!*type) {
         probe_text(probe, "PTTYPE", type, sizeof type);
         words = "a partition table";
@@ -89,8 +90,11 @@ static int probe_contents(int fd, struct contents *c)
     return found;
 }
 
-static int check_contents(const char *path, int fd, struct lp_error *err)
+static int check_contents(const char *path, int fd, const struct target_opts *opts,
+                          struct lp_error *err)
 {
+    const char *option =
+        opts->even_with_data_option ? opts->even_with_data_option : "--even-with-data";
     struct contents c;
     int found = probe_contents(fd, &c);
 
@@ -99,12 +103,29 @@ static int check_contents(const char *path, int fd, struct lp_error *err)
     if (found < 0)
         return lp_error_set(err, LP_ERROR_SYS, EIO,
                             "cannot see what is on %s, so it is not written to; look at it with "
-                            "blkid -p, or add --even-with-data",
-                            path);
+                            "blkid -p, or add %s",
+                            path, option);
     return lp_error_set(err, LP_ERROR_SYS, EEXIST,
                         "%s bears %s, which would be lost; name another target, or add "
-                        "--even-with-data",
-                        path, c.what);
+                        "%s",
+                        path, c.what, option);
+}
+
+/* libblkid reads files, so it gets one with the same ends and a hole between. */
+int target_check_ends(const char *name, uint64_t size, const void *head, const void *tail, size_t n,
+                      const struct target_opts *opts, struct lp_error *err)
+{
+    int fd = memfd_create("lunpath-ends", MFD_CLOEXEC);
+    int rc;
+
+    if (fd < 0 || ftruncate(fd, (off_t)size) != 0 || pwrite(fd, head, n, 0) != (ssize_t)n ||
+        pwrite(fd, tail, n, (off_t)(size - n)) != (ssize_t)n)
+        rc = lp_error_sys(err, errno, "cannot check what is on %s, so it is not written to", name);
+    else
+        rc = check_contents(name, fd, opts, err);
+    if (fd >= 0)
+        close(fd);
+    return rc;
 }
 
 /* ---- opening ---- */
@@ -136,7 +157,7 @@ static int check_writable(const char *path, int fd, const struct stat *st,
 {
     if (in_use_check(path, st, err) != 0)
         return -1;
-    return opts->even_with_data ? 0 : check_contents(path, fd, err);
+    return opts->even_with_data ? 0 : check_contents(path, fd, opts, err);
 }
 
 /* O_DIRECT only now: the check reads as it likes. Also takes O_NONBLOCK away. */

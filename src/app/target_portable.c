@@ -16,18 +16,40 @@
 /* File systems, partition tables and RAID members sign within this of the start or the end. */
 static const size_t signed_bytes = (size_t)1 << 20;
 
+static bool is_zero(const char *bytes, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        if (bytes[i])
+            return false;
+    return true;
+}
+
 /* 1: something else than zeros, 0: zeros, -1: cannot be read. */
 static int has_data(int fd, off_t offset, char *buf)
 {
     ssize_t n = pread(fd, buf, signed_bytes, offset);
 
-    for (ssize_t i = 0; i < n; i++)
-        if (buf[i])
-            return 1;
-    return n < 0 ? -1 : 0;
+    return n < 0 ? -1 : !is_zero(buf, (size_t)n);
 }
 
-static int check_file(const char *path, int fd, off_t size, struct lp_error *err)
+static int not_empty(const char *name, const struct target_opts *opts, struct lp_error *err)
+{
+    return lp_error_set(
+        err, LP_ERROR_SYS, EEXIST,
+        "%s is not empty, and this build cannot see what it holds; name an empty "
+        "target, or add %s",
+        name, opts->even_with_data_option ? opts->even_with_data_option : "--even-with-data");
+}
+
+int target_check_ends(const char *name, uint64_t size, const void *head, const void *tail, size_t n,
+                      const struct target_opts *opts, struct lp_error *err)
+{
+    (void)size;
+    return is_zero(head, n) && is_zero(tail, n) ? 0 : not_empty(name, opts, err);
+}
+
+static int check_file(const char *path, int fd, off_t size, const struct target_opts *opts,
+                      struct lp_error *err)
 {
     off_t last = size > (off_t)signed_bytes ? size - (off_t)signed_bytes : 0;
     char *buf = malloc(signed_bytes);
@@ -40,10 +62,7 @@ static int check_file(const char *path, int fd, off_t size, struct lp_error *err
     free(buf);
     if (found == 0)
         return 0;
-    return lp_error_set(err, LP_ERROR_SYS, EEXIST,
-                        "%s is not empty, and this build cannot see what it holds; name an empty "
-                        "file, or add --even-with-data",
-                        path);
+    return not_empty(path, opts, err);
 }
 
 static int check(const char *path, int fd, const struct target_opts *opts, struct lp_error *err)
@@ -59,7 +78,7 @@ static int check(const char *path, int fd, const struct target_opts *opts, struc
                             "this build cannot see whether %s is in use and does not write to "
                             "devices; name a regular file",
                             path);
-    return opts->even_with_data ? 0 : check_file(path, fd, st.st_size, err);
+    return opts->even_with_data ? 0 : check_file(path, fd, st.st_size, opts, err);
 }
 
 int target_open_path(const char *path, const struct target_opts *opts, struct lp_error *err)

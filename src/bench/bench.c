@@ -183,6 +183,8 @@ static int prepare(struct bench *b, struct lp_error *err)
 
     environment_fill(env);
     cpu_allowed(&b->allowed);
+    if (!b->opts->target && !b->opts->disk_url && plan_check_memory(b->opts, env, err) != 0)
+        return -1;
     if (open_disk(b, err) != 0)
         return -1;
     bool in_memory = disk_is(b, "ram") || disk_is(b, "null");

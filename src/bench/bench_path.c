@@ -239,8 +239,8 @@ static void take_verify_report(struct result_verify *v, const struct verify_repo
                  f->wrong_from_page);
         stamp_sentence(what, &f->data, v->first, sizeof v->first);
     } else if (report->errors > 0 && !v->first[0]) {
-        snprintf(v->first, sizeof v->first, "%llu I/O errors while verifying",
-                 (unsigned long long)report->errors);
+        snprintf(v->first, sizeof v->first, "%llu I/O error%s while verifying",
+                 (unsigned long long)report->errors, units_s(report->errors));
     }
 }
 

@@ -39,8 +39,11 @@ struct load {
     uint64_t last_ns;        /* the clock's last reading */
     uint64_t start_ns;       /* of the window; of the warm-up before it */
     uint64_t next_tick_ns;
-    double depth_ns; /* requests in flight times nanoseconds, in the window */
-    unsigned slice;  /* of the window, that last_ns lies in */
+    uint64_t ended;    /* requests that ended in this phase, well or not; */
+    bool round_ended;  /* ... the last of them made it a multiple of the depth */
+    double depth_ns;   /* requests in flight times nanoseconds, in the window */
+    uint64_t moved_ns; /* when bytes moved last */
+    unsigned slice;    /* of the window, that moved_ns lies in */
     uint64_t slice_end_ns;
 };
 
@@ -183,6 +186,9 @@ static uint64_t settle(struct load *l, uint64_t t)
         else if (r->first_requests < LOAD_FIRST_REQUESTS)
             count_first(l, latency);
     }
+    uint64_t rounds = l->ended / l->opts->depth;
+    l->ended += l->done_count;
+    l->round_ended = l->ended / l->opts->depth != rounds;
     l->in_flight -= l->done_count;
     l->done_count = 0;
     return good;
@@ -193,13 +199,14 @@ static uint64_t slice_end(const struct load *l, unsigned slice)
     return l->start_ns + (uint64_t)((double)l->opts->run_ns * (slice + 1) / LOAD_SLICES);
 }
 
-/* Bytes moved from last_ns to t, spread evenly over that time: a deep queue completes in bursts,
- * and a burst is no drift. What lies behind the window's planned end is in no slice. */
+/* Bytes moved until t, spread evenly over the time since the last that were: a deep queue completes
+ * in bursts, and a burst is no drift. What lies behind the window's planned end is in no slice. */
 static void spread_bytes(struct load *l, double bytes, uint64_t t)
 {
-    double per_ns = t > l->last_ns ? bytes / (double)(t - l->last_ns) : 0;
-    uint64_t from = l->last_ns;
+    uint64_t from = l->moved_ns;
+    double per_ns = t > from ? bytes / (double)(t - from) : 0;
 
+    l->moved_ns = t;
     while (l->slice < LOAD_SLICES && t > l->slice_end_ns) {
         l->result->slice_bytes[l->slice] += (double)(l->slice_end_ns - from) * per_ns;
         from = l->slice_end_ns;
@@ -221,7 +228,8 @@ static void account(struct load *l, uint64_t t, unsigned in_flight, uint64_t goo
         r->requests += good;
         r->bytes += bytes;
         l->depth_ns += (double)in_flight * (double)(t - l->last_ns);
-        spread_bytes(l, (double)bytes, t);
+        if (bytes)
+            spread_bytes(l, (double)bytes, t);
     }
     l->last_ns = t;
 }
@@ -249,22 +257,24 @@ static void end_window(struct load *l)
 static void start_window(struct load *l)
 {
     l->phase = LOAD_WINDOW;
-    l->start_ns = l->last_ns;
+    l->ended = 0;
+    l->start_ns = l->moved_ns = l->last_ns;
     l->next_tick_ns = l->last_ns + tick_ns;
     l->slice_end_ns = slice_end(l, 0);
     /* From now on only what is in flight now counts. */
     l->result->depth_max = l->in_flight;
 }
 
-/* At its planned end; but not before each place of the queue has had its turn once, since a path
- * that works on all requests at a time completes none for long and then all: up to MAX_STRETCH
- * times the planned length. */
-static bool window_is_over(const struct load *l)
+/* Warm-up and window end at their planned end or soon after, when as many requests ended in them as
+ * make each place of the queue have the same number of turns. A path that works on all requests at
+ * a time ends none for long and then all; between two points of that rhythm that are alike, work
+ * that was begun before and work that is not done yet weigh the same, and a short window counts
+ * right. Each may become MAX_STRETCH times as long as the window was planned. */
+static bool phase_is_over(const struct load *l, uint64_t planned)
 {
-    uint64_t elapsed = l->last_ns - l->start_ns, planned = l->opts->run_ns;
+    uint64_t elapsed = l->last_ns - l->start_ns;
 
-    return elapsed >= planned &&
-           (l->result->requests >= l->opts->depth || elapsed / MAX_STRETCH >= planned);
+    return elapsed >= planned && (l->round_ended || elapsed / MAX_STRETCH >= l->opts->run_ns);
 }
 
 static void advance(struct load *l)
@@ -277,9 +287,9 @@ static void advance(struct load *l)
         if (l->phase == LOAD_WINDOW)
             end_window(l);
         l->phase = LOAD_DRAIN;
-    } else if (l->phase == LOAD_WARMUP && l->last_ns - l->start_ns >= o->warmup_ns) {
+    } else if (l->phase == LOAD_WARMUP && phase_is_over(l, o->warmup_ns)) {
         start_window(l);
-    } else if (l->phase == LOAD_WINDOW && window_is_over(l)) {
+    } else if (l->phase == LOAD_WINDOW && phase_is_over(l, o->run_ns)) {
         end_window(l);
     }
 }
@@ -287,7 +297,9 @@ static void advance(struct load *l)
 static void run_loop(struct load *l)
 {
     l->start_ns = l->last_ns = now(l);
-    advance(l); /* no warm-up: the window begins with the first submission */
+    if (l->opts->warmup_ns == 0)
+        start_window(l); /* with the first submission */
+    advance(l);
     while (l->phase != LOAD_DRAIN || l->in_flight > 0) {
         if (l->phase != LOAD_DRAIN)
             submit_idle(l);

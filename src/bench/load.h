@@ -3,9 +3,11 @@
  * The load generator: keeps a queue at a given depth and counts what comes back.
  *
  * One thread a queue. Time-based: a warm-up that is not counted, then a window, then what is still
- * in flight is waited for. On the hot path nothing is allocated and the clock is read once for each
- * poll that returns: a request's latency runs from the clock reading before its batch was submitted
- * to the one after its batch was completed. At depth 1 a batch is one request.
+ * in flight is waited for. Both end where each place of the queue has had as many turns as the
+ * others, so a little later than planned; at most by eight times the length of the window. On the
+ * hot path nothing is allocated and the clock is read once for each poll that returns: a request's
+ * latency runs from the clock reading before its batch was submitted to the one after its batch was
+ * completed. At depth 1 a batch is one request.
  */
 #ifndef BENCH_LOAD_H
 #define BENCH_LOAD_H

@@ -3,6 +3,7 @@
 
 #include "base/cpu.h"
 #include "base/size.h"
+#include "bench/units.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -75,8 +76,8 @@ static int check_directions(const struct bench_options *o, struct lp_error *err)
 static int check_time(const struct bench_options *o, struct lp_error *err)
 {
     if (o->runs < 1 || o->runs > RESULT_MAX_RUNS)
-        return lp_error_set(err, LP_ERROR_USAGE, 0, "%u runs: choose from 1 to %d", o->runs,
-                            RESULT_MAX_RUNS);
+        return lp_error_set(err, LP_ERROR_USAGE, 0, "%u run%s: choose from 1 to %d", o->runs,
+                            units_s(o->runs), RESULT_MAX_RUNS);
     if (!(o->seconds > 0) || o->seconds > max_seconds)
         return lp_error_set(err, LP_ERROR_USAGE, 0,
                             "a run of %g seconds: choose more than 0 and at most %g", o->seconds,
@@ -89,19 +90,22 @@ static int check_time(const struct bench_options *o, struct lp_error *err)
 
 int plan_check(const struct bench_options *o, struct lp_error *err)
 {
+    char a[32], b[32];
+
     if (check_paths(o, err) != 0 || check_depths(o, err) != 0 || check_directions(o, err) != 0 ||
         check_time(o, err) != 0)
         return -1;
     if (o->host.queues < 1 || o->host.queues > MAX_QUEUES)
-        return lp_error_set(err, LP_ERROR_USAGE, 0, "%u queues: choose from 1 to %d",
-                            o->host.queues, MAX_QUEUES);
+        return lp_error_set(err, LP_ERROR_USAGE, 0, "%u queue%s: choose from 1 to %d",
+                            o->host.queues, units_s(o->host.queues), MAX_QUEUES);
     if (o->block_bytes == 0)
         return usage(err, "a block size of 0: choose the bytes of a request, such as 4K or 1M");
     if (o->working_set_bytes && o->working_set_bytes < o->block_bytes * o->host.queues)
         return lp_error_set(err, LP_ERROR_USAGE, 0,
-                            "the working set of %" PRIu64 " bytes holds no block of %" PRIu64
-                            " bytes for each queue: choose a larger one",
-                            o->working_set_bytes, o->block_bytes);
+                            "the working set of %s holds no block of %s for each queue: choose a "
+                            "larger one",
+                            size_format(o->working_set_bytes, a, sizeof a),
+                            size_format(o->block_bytes, b, sizeof b));
     return 0;
 }
 
@@ -126,11 +130,49 @@ uint64_t plan_working_set(const struct bench_options *o, const struct result_env
     return round_down(size, each);
 }
 
+int plan_check_pieces(const struct lp_host_opts *host, const struct lp_limits *disk,
+                      struct lp_error *err)
+{
+    const struct {
+        const char *name;
+        uint32_t bytes; /* 0: not limited */
+    } pieces[] = {{"max-transfer", host->max_transfer}, {"max-segment", host->max_segment}};
+
+    for (size_t i = 0; i < sizeof pieces / sizeof *pieces; i++)
+        if (pieces[i].bytes && pieces[i].bytes < disk->block_size)
+            return lp_error_set(err, LP_ERROR_USAGE, 0,
+                                "--%s %u is below the disk's block of %u bytes: choose %u or more",
+                                pieces[i].name, pieces[i].bytes, disk->block_size,
+                                disk->block_size);
+    return 0;
+}
+
+int plan_check_memory(const struct bench_options *o, const struct result_environment *env,
+                      struct lp_error *err)
+{
+    const uint64_t bytes = plan_working_set(o, env);
+    char want[32], have[32], block[32];
+
+    if (!env->memory_free_bytes || bytes <= env->memory_free_bytes)
+        return 0;
+    size_format(env->memory_free_bytes, have, sizeof have);
+    if (o->working_set_bytes)
+        return lp_error_set(err, LP_ERROR_USAGE, 0,
+                            "the working set of %s does not fit into the %s of memory that are "
+                            "free: choose a smaller one, or a file with --disk",
+                            size_format(bytes, want, sizeof want), have);
+    return lp_error_set(err, LP_ERROR_USAGE, 0,
+                        "one block of %s for each of the queues (%u) does not fit into the %s of "
+                        "memory that are free: choose smaller blocks or fewer queues",
+                        size_format(o->block_bytes, block, sizeof block), o->host.queues, have);
+}
+
 static int check_block(const struct bench_options *o, const struct plan *p,
                        const struct lp_limits *disk, struct lp_error *err)
 {
     /* Without a pattern the disk's own block is enough. */
     uint32_t block = p->write || o->verify ? p->unit : disk->block_size;
+    char a[32], b[32];
 
     if (o->block_bytes % block != 0)
         return lp_error_set(err, LP_ERROR_USAGE, 0,
@@ -141,9 +183,9 @@ static int check_block(const struct bench_options *o, const struct plan *p,
                                                       : "the least that can be verified");
     if (o->block_bytes > disk->size)
         return lp_error_set(err, LP_ERROR_USAGE, 0,
-                            "block size %" PRIu64 " is larger than the disk of %" PRIu64
-                            " bytes: choose a smaller one",
-                            o->block_bytes, disk->size);
+                            "a block of %s is larger than the disk of %s: choose a smaller one",
+                            size_format(o->block_bytes, a, sizeof a),
+                            size_format(disk->size, b, sizeof b));
     return 0;
 }
 
@@ -151,21 +193,24 @@ static int choose_working_set(const struct bench_options *o, const struct result
                               const struct lp_limits *disk, struct plan *p, struct lp_error *err)
 {
     uint64_t each = o->block_bytes * o->host.queues;
+    char a[32], b[32];
 
     p->working_set_bytes = plan_working_set(o, env);
     if (p->working_set_bytes <= disk->size)
         return 0;
     if (o->working_set_bytes)
-        return lp_error_set(err, LP_ERROR_USAGE, 0,
-                            "the working set of %" PRIu64 " bytes is larger than the disk of "
-                            "%" PRIu64 " bytes: choose a smaller one",
-                            o->working_set_bytes, disk->size);
+        return lp_error_set(
+            err, LP_ERROR_USAGE, 0,
+            "the working set of %s is larger than the disk of %s: choose a smaller one",
+            size_format(o->working_set_bytes, a, sizeof a), size_format(disk->size, b, sizeof b));
     p->working_set_bytes = round_down(disk->size, each);
     if (p->working_set_bytes == 0)
-        return lp_error_set(err, LP_ERROR_USAGE, 0,
-                            "the disk of %" PRIu64 " bytes holds no block of %" PRIu64
-                            " bytes for each of %u queues: choose smaller blocks or fewer queues",
-                            disk->size, o->block_bytes, o->host.queues);
+        return lp_error_set(
+            err, LP_ERROR_USAGE, 0,
+            "the disk of %s holds no block of %s for each of the queues (%u): choose "
+            "smaller blocks or fewer queues",
+            size_format(disk->size, a, sizeof a), size_format(o->block_bytes, b, sizeof b),
+            o->host.queues);
     return 0;
 }
 
@@ -176,18 +221,19 @@ static int choose_arena(const struct bench_options *o, const struct result_envir
 {
     uint64_t in_flight = (uint64_t)p->queues * p->max_depth * o->block_bytes;
     uint64_t memory = env->memory_free_bytes ? env->memory_free_bytes : UINT64_MAX;
-    char need[32], have[32];
+    char need[32], have[32], block[32];
 
     p->by_address = p->working_set_bytes <= memory / 4;
     p->arena_bytes = (size_t)(p->by_address ? p->working_set_bytes : in_flight);
     if (p->by_address || in_flight <= memory / 2)
         return 0;
-    return lp_error_set(err, LP_ERROR_USAGE, 0,
-                        "%u queues of depth %u with blocks of %" PRIu64
-                        " bytes need %s of memory and %s are free: choose less of one of them",
-                        p->queues, p->max_depth, o->block_bytes,
-                        size_format(in_flight, need, sizeof need),
-                        size_format(memory, have, sizeof have));
+    return lp_error_set(
+        err, LP_ERROR_USAGE, 0,
+        "%u queue%s of depth %u with blocks of %s %s %s of memory, of which %s are "
+        "free: choose less of one of them",
+        p->queues, units_s(p->queues), p->max_depth,
+        size_format(o->block_bytes, block, sizeof block), p->queues == 1 ? "needs" : "need",
+        size_format(in_flight, need, sizeof need), size_format(memory, have, sizeof have));
 }
 
 static int check_cpus(const struct bench_options *o, const struct cpu_list *allowed,
@@ -257,8 +303,9 @@ int plan_make(const struct bench_options *o, const struct result_environment *en
     cpu_allowed(&allowed);
     if (p->write && disk->read_only)
         return usage(err, "the disk is read-only and WRITE was asked for: measure READ only");
-    if (check_block(o, p, disk, err) != 0 || choose_working_set(o, env, disk, p, err) != 0 ||
-        choose_arena(o, env, p, err) != 0 || check_cpus(o, &allowed, err) != 0)
+    if (plan_check_pieces(&o->host, disk, err) != 0 || check_block(o, p, disk, err) != 0 ||
+        choose_working_set(o, env, disk, p, err) != 0 || choose_arena(o, env, p, err) != 0 ||
+        check_cpus(o, &allowed, err) != 0)
         return -1;
     choose_cpus(o, &allowed, in_memory, p);
     p->seconds = estimate(o, p);

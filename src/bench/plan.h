@@ -28,6 +28,14 @@ int plan_check(const struct bench_options *opts, struct lp_error *err);
  * the last-level cache, 256 MiB at least, a quarter of the free memory at most. */
 uint64_t plan_working_set(const struct bench_options *opts, const struct result_environment *env);
 
+/* Does the working set of a disk that is made in memory for this run fit there? 0 or -1. */
+int plan_check_memory(const struct bench_options *opts, const struct result_environment *env,
+                      struct lp_error *err);
+
+/* A driver that takes less than a block at a time takes nothing. 0 or -1. */
+int plan_check_pieces(const struct lp_host_opts *host, const struct lp_limits *disk,
+                      struct lp_error *err);
+
 /* Fills plan for a disk with these limits; in_memory: RAM or nothing stands behind it, so pinning
  * both sides does not starve the disk's own threads. 0 or -1. */
 int plan_make(const struct bench_options *opts, const struct result_environment *env,

@@ -11,6 +11,7 @@
  * more than 3 %".
  */
 #include "bench/report_int.h"
+#include "bench/units.h"
 
 #include <math.h>
 #include <string.h>
@@ -26,6 +27,7 @@ struct comparison {
     FILE *out;
     unsigned points, rows; /* compared: all points, and each path and direction as a whole */
     unsigned shown, too_few;
+    bool same; /* a and b are one result: no statistic is asked */
 };
 
 /* Two rows of points, one in each result. */
@@ -121,8 +123,11 @@ static bool differs(double difference, double variance, unsigned df, unsigned co
     return t_chance(beyond / sqrt(variance), df) / 2 < false_alarm / comparisons;
 }
 
-static const char *verdict(bool enough, bool different, double difference)
+static const char *verdict(const struct comparison *c, bool enough, bool different,
+                           double difference)
 {
+    if (c->same)
+        return "the same";
     if (!enough)
         return "too few runs to tell";
     return !different ? "no difference shown" : difference > 0 ? "b is faster" : "b is slower";
@@ -160,7 +165,7 @@ static void point_row(struct comparison *c, const struct pair *pair, unsigned i)
     fprintf(c->out, "  %6u  %8s  %8s  %7.3f  %5.1f %%   %s\n", depth,
             format_gbit(pa->gbit_per_s, figure[0], FORMAT_LEN),
             format_gbit(pb->gbit_per_s, figure[1], FORMAT_LEN), pb->gbit_per_s / pa->gbit_per_s,
-            sqrt(noise) * 100, verdict(enough, different, difference));
+            sqrt(noise) * 100, verdict(c, enough, different, difference));
 }
 
 /* All depths of 4 to 128 together: the mean of their logarithms. */
@@ -186,7 +191,7 @@ static void mean_row(struct comparison *c, const struct pair *pair)
     bool different = enough && differs(difference, variance / n / n, pair->df, c->points + c->rows);
     c->shown += different;
     fprintf(c->out, "  4..128  %8s  %8s  %7.3f  %7s   %s\n", "", "", exp(difference), "",
-            verdict(enough, different, difference));
+            verdict(c, enough, different, difference));
 }
 
 static const struct result_path *path_named(const struct result *r, const char *name)
@@ -311,6 +316,8 @@ static void compare_head(const struct comparison *c, const char *name_a, const c
     fprintf(c->out, "a  %s, %s\nb  %s, %s\n", name_a,
             report_clean(c->a->environment.time_utc, text[0], RESULT_TEXT), name_b,
             report_clean(c->b->environment.time_utc, text[1], RESULT_TEXT));
+    if (c->same)
+        fputs("  ! a and b are one and the same result\n", c->out);
     unlike(c);
     one_sided(c);
     if (ceiling_a > 0 && ceiling_b > 0)
@@ -322,15 +329,23 @@ static void compare_head(const struct comparison *c, const char *name_a, const c
 static void compare_end(const struct comparison *c)
 {
     fputc('\n', c->out);
+    if (c->same) {
+        fputs("a and b are one and the same result, so there is nothing to be shown: compare two "
+              "runs.\n",
+              c->out);
+        return;
+    }
     if (c->too_few)
         fprintf(c->out,
-                "%u of %u points have fewer than %d runs on a side: nothing can be shown "
+                "%u of %u point%s %s fewer than %d runs on a side: nothing can be shown "
                 "there. Measure with --runs %d or more.\n",
-                c->too_few, c->points, RUNS_NEEDED, RUNS_NEEDED);
+                c->too_few, c->points, units_s(c->points), c->too_few == 1 ? "has" : "have",
+                RUNS_NEEDED, RUNS_NEEDED);
     if (c->shown == 0)
         fputs(c->too_few == c->points ? "No verdict.\n" : "No difference shown.\n", c->out);
     else
-        fprintf(c->out, "%u of %u comparisons show a difference.\n", c->shown, c->points + c->rows);
+        fprintf(c->out, "%u of %u comparisons %s a difference.\n", c->shown, c->points + c->rows,
+                c->shown == 1 ? "shows" : "show");
     fputs(
         "b/a is the ratio of medians (4..128: the geometric mean of the depths' ratios). Noise is "
         "one\nstandard deviation of a run. A difference is shown when a t-test on the logarithms "
@@ -342,7 +357,7 @@ static void compare_end(const struct comparison *c)
 int report_compare(const struct result *a, const struct result *b, const char *name_a,
                    const char *name_b, FILE *out)
 {
-    struct comparison c = {.a = a, .b = b, .out = out};
+    struct comparison c = {.a = a, .b = b, .out = out, .same = memcmp(a, b, sizeof *a) == 0};
 
     compare_head(&c, name_a, name_b);
     each_pair(&c, count_pair);

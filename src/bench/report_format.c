@@ -43,12 +43,28 @@ const char *report_flag_meaning(unsigned bit)
     return flags[bit].meaning;
 }
 
+/* "123k", "1.23M", "99.9G" in five characters at most: so large a figure means nothing but that. */
+static void format_thousands(double n, char *buf, size_t len)
+{
+    static const char units[] = "kMGTP";
+    unsigned unit = 0;
+
+    for (n /= 1e3; n >= 999.5 && units[unit + 1]; unit++)
+        n /= 1e3;
+    if (n >= 999.5)
+        snprintf(buf, len, ">999%c", units[unit]);
+    else
+        snprintf(buf, len, "%.*f%c", n < 9.995 ? 2 : n < 99.95 ? 1 : 0, n, units[unit]);
+}
+
 char *format_gbit(double gbit_per_s, char *buf, size_t len)
 {
     if (!isfinite(gbit_per_s))
         snprintf(buf, len, "-");
     else if (gbit_per_s < 0.1)
         snprintf(buf, len, "%.3f", gbit_per_s);
+    else if (gbit_per_s >= 99999.5) /* of a disk that moves no data */
+        format_thousands(gbit_per_s, buf, len);
     else
         snprintf(buf, len, "%.*f",
                  gbit_per_s < 99.995   ? 2

@@ -5,6 +5,8 @@
  */
 #include "bench/report_html.h"
 
+#include "bench/units.h"
+
 #include <ctype.h>
 #include <inttypes.h>
 #include <stdarg.h>
@@ -113,7 +115,8 @@ static void page_head(const struct html *h)
         html_text(h, h->r->paths[0].name);
     } else {
         fputs("</p>\n<h1>", h->out);
-        html_printf(h, "%u driver paths on %s", h->r->path_count, h->r->environment.hostname);
+        html_printf(h, "%u driver path%s on %s", h->r->path_count, units_s(h->r->path_count),
+                    h->r->environment.hostname);
     }
     fputs("</h1>\n<p class=\"lead\">", h->out);
     html_printf(h, "%s%s%c%s, blocks of %s over %s, %u %s; median of %u %s. %s", c->preset,
@@ -180,12 +183,14 @@ static void data_key(const struct html *h)
             : right == count && count ? " good"
                                       : "");
     if (wrong)
-        fprintf(h->out, "<b>%u wrong</b><span>of %u paths; see below</span>", wrong, count);
+        fprintf(h->out, "<b>%u wrong</b><span>of %u path%s; see below</span>", wrong, count,
+                units_s(count));
     else if (right == count)
         fprintf(h->out, "<b>All right</b><span>every byte checked, on %s</span>",
                 count == 1 ? "this path" : "every path");
     else
-        fprintf(h->out, "<b>%u of %u</b><span>paths were verified</span>", right, count);
+        fprintf(h->out, "<b>%u of %u</b><span>path%s verified</span>", right, count,
+                count == 1 ? " was" : "s were");
     fputs("</div>\n", h->out);
 }
 
@@ -299,8 +304,8 @@ static void environment(const struct html *h)
 
     html_section(h, "environment", "Where it was measured");
     fputs("<dl>\n", h->out);
-    fact(h, "Processor", "%s; %u CPUs online, %u allowed", e->cpu_model, e->cpus_online,
-         e->cpus_allowed);
+    fact(h, "Processor", "%s; %u CPU%s online, %u allowed", e->cpu_model, e->cpus_online,
+         units_s(e->cpus_online), e->cpus_allowed);
     fact(h, "System", "%s, kernel %s", e->os, e->kernel);
     fact(h, "Memory", "%s, %s free", format_bytes(e->memory_bytes, text[0], FORMAT_LEN),
          format_bytes(e->memory_free_bytes, text[1], FORMAT_LEN));
@@ -312,11 +317,18 @@ static void environment(const struct html *h)
     fact(h, "Load when it began", "%.2f", e->load_1min);
     fact(h, "Clock", "%s", e->clock_source);
     fact(h, "Placement", "%s", e->placement);
-    fact(h, "Each point", "%u runs of %g s after %g s of warm-up", h->r->config.runs,
-         h->r->config.seconds, h->r->config.warmup_s);
+    fact(h, "Each point", "%u run%s of %g s after %g s of warm-up", h->r->config.runs,
+         units_s(h->r->config.runs), h->r->config.seconds, h->r->config.warmup_s);
     fact(h, "Seed", "%" PRIu64, h->r->config.seed);
     fputs("</dl>\n", h->out);
     html_section_end(h);
+}
+
+/* "Host: ring. "; an interrupted run knows not all of it. */
+static void path_fact(const struct html *h, const char *label, const char *value)
+{
+    if (value[0])
+        html_printf(h, "%s: %s. ", label, value);
 }
 
 static void path_facts(const struct html *h, const struct result_path *p)
@@ -326,15 +338,19 @@ static void path_facts(const struct html *h, const struct result_path *p)
     fputs("<div><dt>", h->out);
     html_text(h, p->name);
     fputs("</dt><dd>", h->out);
-    html_printf(h, "Host: %s. Disk: %s. Preparation: %s. ", p->host, p->disk, p->prep);
-    if (p->stands_for[0])
-        html_printf(h, "Stands for: %s. ", p->stands_for);
+    if (!p->host[0])
+        fputs("Not reached before the run was ended. ", h->out);
+    path_fact(h, "Host", p->host);
+    path_fact(h, "Disk", p->disk);
+    path_fact(h, "Preparation", p->prep);
+    path_fact(h, "Stands for", p->stands_for);
     if (p->verify.done)
-        html_printf(h, "Verified: %s, %" PRIu64 " wrong blocks. ",
+        html_printf(h, "Verified: %s, %" PRIu64 " wrong block%s. ",
                     format_bytes(p->verify.checked_bytes, checked, sizeof checked),
-                    p->verify.wrong_blocks);
+                    p->verify.wrong_blocks, units_s(p->verify.wrong_blocks));
     if (p->driver_restarts)
-        html_printf(h, "The driver was restarted %u times. ", p->driver_restarts);
+        html_printf(h, "The driver was restarted %u time%s. ", p->driver_restarts,
+                    units_s(p->driver_restarts));
     if (p->warmup_slow_ratio > 1.5)
         html_printf(h, "The first requests took %.1f times as long; they are not counted. ",
                     p->warmup_slow_ratio);

@@ -18,7 +18,8 @@ const char *report_flag_id(unsigned bit);      /* "wide_spread", in JSON and CSV
 const char *report_flag_meaning(unsigned bit); /* one clause: what it says about the figure */
 
 /* Numbers into buf, which is returned: FORMAT_LEN bytes are enough. "-" for what is not finite. */
-char *format_gbit(double gbit_per_s, char *buf, size_t len); /* four digits: "16.43", "312.6" */
+char *format_gbit(double gbit_per_s, char *buf, size_t len); /* "16.43", "312.6", "123k":
+                                                              * five characters at most */
 char *format_ns(double ns, char *buf, size_t len);           /* "87.2 us" */
 char *format_rate(double per_s, char *buf, size_t len);      /* "12400", "1.31 M" */
 char *format_ratio(double ratio, char *buf, size_t len);     /* "0.83"; "-" for 0 */

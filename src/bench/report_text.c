@@ -5,6 +5,8 @@
  */
 #include "bench/report_text.h"
 
+#include "bench/units.h"
+
 #include <inttypes.h>
 #include <stdarg.h>
 #include <string.h>
@@ -110,8 +112,9 @@ static void environment(const struct text *t)
     char llc[FORMAT_LEN];
 
     fputc('\n', t->out);
-    item(t, "Machine", "%s, %u CPUs online, %u of them allowed; virtual machine: %s; governor: %s",
-         e->cpu_model, e->cpus_online, e->cpus_allowed, e->virtual_machine, e->governor);
+    item(t, "Machine", "%s, %u CPU%s online, %u of them allowed; virtual machine: %s; governor: %s",
+         e->cpu_model, e->cpus_online, units_s(e->cpus_online), e->cpus_allowed, e->virtual_machine,
+         e->governor);
     item(t, "System", "%s, kernel %s, clock %s; load %.2f when it began", e->os, e->kernel,
          e->clock_source, e->load_1min);
     item(t, "Memory", "%s, %s free; pages of %s, huge pages of %s; last-level cache %s",
@@ -132,8 +135,9 @@ static void config(const struct text *t)
          c->preset[0] ? ": " : "", c->pattern, format_bytes(c->block_bytes, block, sizeof block),
          format_bytes(c->working_set_bytes, set, sizeof set), c->queues,
          c->queues == 1 ? "queue" : "queues", c->seed);
-    item(t, "Runs", "%u of %g s a point, each after %g s of warm-up; figures are medians of them",
-         c->runs, c->seconds, c->warmup_s);
+    item(t, "Runs", "%u of %g s a point%s after %g s of warm-up%s", c->runs, c->seconds,
+         c->runs == 1 ? "," : ", each", c->warmup_s,
+         c->runs == 1 ? "" : "; figures are medians of them");
     item(t, "Command", "%s", c->command);
     item(t, "Unit", "Gbit/s is 10^9 bits of payload a second; nothing else is counted");
 }
@@ -172,8 +176,9 @@ static void wrong_data(const struct text *t)
         if (!report_path_wrong(p))
             continue;
         snprintf(line, sizeof line,
-                 "%s returned %" PRIu64 " wrong %s in %s checked. %s%sIts speed means nothing.",
-                 p->name, p->verify.wrong_blocks, p->verify.wrong_blocks == 1 ? "block" : "blocks",
+                 "%s returned %" PRIu64
+                 " wrong block%s in %s checked. %s%sIts speed means nothing.",
+                 p->name, p->verify.wrong_blocks, units_s(p->verify.wrong_blocks),
                  format_bytes(p->verify.checked_bytes, checked, sizeof checked), p->verify.first,
                  p->verify.first[0] ? " " : "");
         fputc('\n', t->out);
@@ -265,8 +270,8 @@ static void verify_line(const struct result_path *p, char *line, size_t len)
 
     format_bytes(p->verify.checked_bytes, checked, sizeof checked);
     if (report_path_wrong(p))
-        snprintf(line, len, "Data: WRONG, %" PRIu64 " blocks in %s checked.",
-                 p->verify.wrong_blocks, checked);
+        snprintf(line, len, "Data: WRONG, %" PRIu64 " block%s in %s checked.",
+                 p->verify.wrong_blocks, units_s(p->verify.wrong_blocks), checked);
     else if (p->verify.done)
         snprintf(line, len, "Data: every byte of %s checked was right.", checked);
     else
@@ -299,7 +304,7 @@ static void path_block(const struct text *t, const struct result_path *p)
     path_fact(line, sizeof line, "Stands for", p->stands_for);
     if (p->driver_restarts)
         append(line, sizeof line, " The driver was restarted %u time%s.", p->driver_restarts,
-               p->driver_restarts == 1 ? "" : "s");
+               units_s(p->driver_restarts));
     if (p->warmup_slow_ratio > 1.5)
         append(line, sizeof line, " The first requests took %.1f times as long (not counted).",
                p->warmup_slow_ratio);
@@ -330,8 +335,8 @@ static void verdict(const struct text *t)
                   "WRONG DATA, but only on a path without a guard (dev), which is what it is there "
                   "to show. What was checked on other paths was right.");
     else if (unverified)
-        fprintf(t->out, "No error was seen, but %u of %u paths %s not verified.\n", unverified,
-                t->r->path_count, unverified == 1 ? "was" : "were");
+        fprintf(t->out, "No error was seen, but %u of %u path%s %s not verified.\n", unverified,
+                t->r->path_count, units_s(t->r->path_count), unverified == 1 ? "was" : "were");
     else
         fputs("Every byte that was checked was right, on every path.\n", t->out);
     text_style(t, TEXT_PLAIN);

@@ -8,6 +8,7 @@
 enum {
     NAME = 9,          /* columns of a path's name; longer ones stand on a line of their own */
     DEPTHS_A_LINE = 8, /* columns of figures beside the summary, so that all fits in 100 */
+    AT = 10,           /* columns of "68.48@64" */
 };
 
 char text_mark(const struct result_path *path, const struct result_point *p)
@@ -58,31 +59,52 @@ static void at_cell(const struct text *t, double gbit_per_s, unsigned depth, int
     fprintf(t->out, "%*s", width, cell);
 }
 
-/* "69%", "3.8%" of the ceiling into ratio[FORMAT_LEN]; "-" where there is none. */
+/* "69%", "3.8%" of the ceiling into ratio[FORMAT_LEN], four characters at most; "-" where there is
+ * none. */
 static const char *percent(double fraction, char *ratio)
 {
     if (fraction <= 0)
         return "-";
+    if (fraction >= 9.995) {
+        snprintf(ratio, FORMAT_LEN, "%.0fx", fraction);
+        return fraction < 999.5 ? ratio : ">1kx";
+    }
     snprintf(ratio, FORMAT_LEN, "%.*f%%", fraction < 0.0995 ? 1 : 0, fraction * 100);
     return ratio;
 }
 
+/* Depths of four digits take a column more in each "68.48@1024", and one depth less stands in a
+ * line for it. */
+static int at_width(const struct result *r)
+{
+    for (unsigned i = 0; i < r->config.depth_count; i++)
+        if (r->config.depths[i] > 999)
+            return AT + 1;
+    return AT;
+}
+
+static unsigned depths_a_line(const struct result *r)
+{
+    return at_width(r) > AT ? DEPTHS_A_LINE - 1 : DEPTHS_A_LINE;
+}
+
 static void summary_cells(const struct text *t, const struct result_path *path, int d)
 {
+    const int at = at_width(t->r);
     const struct result_summary *s = &path->summary[d];
     char mean[FORMAT_LEN], ratio[FORMAT_LEN];
 
     if (!s->measured) {
-        fprintf(t->out, "%10s%6s%10s%5s%4s", "-", "-", "-", "-", verified_cell(path));
+        fprintf(t->out, "%*s%6s%*s%5s%4s", at, "-", "-", at, "-", "-", verified_cell(path));
         return;
     }
-    at_cell(t, s->highest_gbit_per_s, s->highest_depth, 10);
+    at_cell(t, s->highest_gbit_per_s, s->highest_depth, at);
     if (s->mean_gbit_per_s > 0)
         format_gbit(s->mean_gbit_per_s, mean, sizeof mean);
     else
         strcpy(mean, "-");
     fprintf(t->out, "%6s", mean);
-    at_cell(t, s->lowest_gbit_per_s, s->lowest_depth, 10);
+    at_cell(t, s->lowest_gbit_per_s, s->lowest_depth, at);
     fprintf(t->out, "%5s%4s", percent(s->of_ceiling, ratio), verified_cell(path));
 }
 
@@ -110,7 +132,8 @@ static void depth_table(const struct text *t, int d, unsigned from, unsigned to,
     for (unsigned i = from; i < to; i++)
         fprintf(t->out, "%6u ", t->r->config.depths[i]);
     if (last)
-        fprintf(t->out, "%10s%6s%10s%5s%4s", "highest@", "mean", "lowest@", "ceil", "ok");
+        fprintf(t->out, "%*s%6s%*s%5s%4s", at_width(t->r), "highest@", "mean", at_width(t->r),
+                "lowest@", "ceil", "ok");
     fputc('\n', t->out);
     for (unsigned i = 0; i < t->r->path_count; i++)
         depth_row(t, &t->r->paths[i], d, from, to, last);
@@ -124,9 +147,10 @@ static void direction_table(const struct text *t, int d)
     text_heading(t, "%s, Gbit/s by queue depth, %s blocks, %s", report_direction_name(d),
                  format_bytes(t->r->config.block_bytes, block, sizeof block),
                  report_clean(t->r->config.pattern, pattern, sizeof pattern));
-    for (unsigned from = 0; from < count; from += DEPTHS_A_LINE) {
-        bool last = from + DEPTHS_A_LINE >= count;
-        depth_table(t, d, from, last ? count : from + DEPTHS_A_LINE, last);
+    const unsigned a_line = depths_a_line(t->r);
+    for (unsigned from = 0; from < count; from += a_line) {
+        bool last = from + a_line >= count;
+        depth_table(t, d, from, last ? count : from + a_line, last);
     }
 }
 

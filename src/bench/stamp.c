@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "bench/stamp.h"
 
+#include "bench/units.h"
+
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -88,10 +90,10 @@ void stamp_sentence(const char *what, const struct pattern_finding *f, char *buf
     else if (f->fault == PATTERN_MISDIRECTED)
         snprintf(found, sizeof found, ", found the data of %" PRIu64, f->found_address);
     snprintf(buf, len,
-             "%s: %s at disk offset %" PRIu64 ", wrong from byte %u of the block on (%u bytes); "
+             "%s: %s at disk offset %" PRIu64 ", wrong from byte %u of the block on (%u byte%s); "
              "expected generation %" PRIu64 "%s.",
              what, pattern_fault_name(f->fault), f->block_offset, f->first_wrong, f->wrong_bytes,
-             f->expected_generation, found);
+             units_s(f->wrong_bytes), f->expected_generation, found);
 }
 
 /* The touched blocks of [offset, offset + bytes), which is at data. Returns the wrong ones. */

@@ -6,6 +6,12 @@
 
 #include <stdint.h>
 
+/* The plural's ending. */
+static inline const char *units_s(uint64_t n)
+{
+    return n == 1 ? "" : "s";
+}
+
 static inline double units_per_second(double count, uint64_t ns)
 {
     return ns ? count / ((double)ns / 1e9) : 0;

@@ -2,6 +2,7 @@
 /* lunpath verify: opens what is to be verified and goes through the phases. */
 #include "base/clock.h"
 #include "base/size.h"
+#include "bench/plan.h"
 #include "bench/verify_int.h"
 
 #include <pthread.h>
@@ -14,6 +15,7 @@ enum { MAX_WRITERS = 4, MIN_RANDOM_JOBS = 256, DEPTH_MAX = 128 };
 
 #define DEFAULT_BYTES ((uint64_t)192 << 20) /* some drivers corrupt beyond 128 MiB only */
 #define DEFAULT_ARENA ((size_t)128 << 20)   /* depth 128 with large requests */
+#define MIN_ARENA ((size_t)8 << 20)         /* two of the largest requests */
 #define AGAIN_ARENA ((size_t)VERIFY_DEPTH * VERIFY_LARGE_BYTES)
 
 /* One disk, shown through one host, while it is verified. */
@@ -331,6 +333,8 @@ static int choose_range(const struct verify_options *o, const struct lp_disk *di
     const uint64_t most = memory_bytes() * 8; /* the notes take a 50th of the range */
     char text[32];
 
+    if (plan_check_pieces(&o->host, limits, err) != 0)
+        return -1;
     pattern->seed = o->seed;
     pattern->unit = limits->block_size > 512 ? limits->block_size : 512;
     *bytes = wanted_bytes(o);
@@ -348,8 +352,11 @@ static int choose_range(const struct verify_options *o, const struct lp_disk *di
     return 0;
 }
 
-static struct lp_host_opts host_opts(const struct verify_options *o, const struct lp_disk *disk)
+/* bytes: the range; many times that is never in flight. */
+static struct lp_host_opts host_opts(const struct verify_options *o, const struct lp_disk *disk,
+                                     uint64_t bytes)
 {
+    const size_t enough = bytes < DEFAULT_ARENA / 8 ? (size_t)bytes * 8 : DEFAULT_ARENA;
     const uint32_t most = lp_disk_limits(disk)->queues;
     struct lp_host_opts h = o->host;
 
@@ -368,8 +375,7 @@ static struct lp_host_opts host_opts(const struct verify_options *o, const struc
         h.queues = most > 1 ? most - 1 : 1;
     if (h.depth < DEPTH_MAX)
         h.depth = DEPTH_MAX;
-    if (h.arena_size < DEFAULT_ARENA)
-        h.arena_size = DEFAULT_ARENA;
+    h.arena_size = enough > MIN_ARENA ? enough : MIN_ARENA;
     if (h.arena_size > memory_bytes() / 8)
         h.arena_size = (size_t)(memory_bytes() / 8 / 4096 * 4096);
     return h;
@@ -379,7 +385,7 @@ static struct lp_host_opts host_opts(const struct verify_options *o, const struc
 static int verify_disk(const struct verify_options *o, struct lp_disk *disk,
                        struct verify_area *area, struct verify_log *log, struct lp_error *err)
 {
-    const struct lp_host_opts h = host_opts(o, disk);
+    const struct lp_host_opts h = host_opts(o, disk, area->blocks * area->pattern->unit);
     struct session s = {.opts = o,
                         .log = log,
                         .area = area,

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* What was found wrong, counted by kind and phase, and said in sentences. */
+#include "bench/units.h"
 #include "bench/verify_int.h"
 
 #include <stdarg.h>
@@ -201,11 +202,11 @@ void verify_finding_text(const struct verify_finding *f, uint32_t page_size, cha
         buf, len,
         "%s: block at offset %llu %s\n"
         "first wrong byte %llu of the request, page %u of it on (pages of %u bytes, from 0); "
-        "%u bytes of the block are wrong\n"
+        "%u byte%s of the block %s wrong\n"
         "request READ %llu bytes at %llu in %u segment%s%s, in phase \"%s\"; %llu block%s like "
         "it",
         pattern_fault_name(f->data.fault), block, held, first, f->wrong_from_page, page_size,
-        f->data.wrong_bytes, (unsigned long long)f->request_bytes, offset, f->segments,
-        f->segments == 1 ? "" : "s", depth, f->phase, (unsigned long long)f->count,
-        f->count == 1 ? "" : "s");
+        f->data.wrong_bytes, units_s(f->data.wrong_bytes), f->data.wrong_bytes == 1 ? "is" : "are",
+        (unsigned long long)f->request_bytes, offset, f->segments, units_s(f->segments), depth,
+        f->phase, (unsigned long long)f->count, units_s(f->count));
 }

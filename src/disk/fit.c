@@ -9,88 +9,17 @@
  * of its pieces ends, so the work for a piece does not grow with the number of requests.
  */
 #include "base/copy.h"
-#include "disk/disk_int.h"
-
-#include <lunpath/fit.h>
+#include "disk/fit_int.h"
 
 #include <errno.h>
 #include <stdlib.h>
-#include <string.h>
-
-enum {
-    MAX_PIECE_SEGMENTS = 128,
-    BOUNCE_SLOT = 256 << 10,      /* bytes, where pieces are only bounced now and then */
-    ALWAYS_BOUNCE_SLOT = 1 << 20, /* bytes, where each of them is: as large as they get */
-    DEFAULT_BOUNCE_SLOTS = 8,
-};
-
-struct parent {
-    struct lp_request *req;
-    struct fit *fit;
-    struct parent *next;
-    void (*complete)(struct lp_request *req); /* the request's own, while it passes through */
-    void *user;
-    uint64_t issued;    /* bytes handed out in pieces */
-    uint32_t seg;       /* the segment in which the next piece starts */
-    size_t seg_offset;  /* and the byte in it */
-    unsigned in_flight; /* pieces */
-    int status;
-    bool begun; /* a piece was sent; a FLUSH has one of no bytes */
-    bool ready; /* in the ready list */
-};
-
-struct piece {
-    struct lp_request req;
-    struct parent *parent;
-    struct piece *next_free;
-    struct iovec *iov; /* MAX_PIECE_SEGMENTS */
-    char *bounce;      /* NULL: not bounced */
-    uint32_t seg;      /* where its data begins in the parent's segments */
-    size_t seg_offset;
-};
-
-struct parent_list {
-    struct parent *first, *last;
-};
-
-struct fit {
-    struct lp_queue q;
-    struct lp_queue *lower;
-    struct lp_limits limits; /* of pieces */
-    struct lp_fit_opts opts;
-    uint64_t cap; /* bytes a piece, all limits together */
-    uint32_t max_segs;
-    uint32_t unit; /* the block: pieces are multiples of it */
-
-    struct parent *parents, *free_parents;
-    struct piece *pieces, *free_pieces;
-    struct iovec *iovs;
-    struct parent_list ready;
-    struct parent_list ended; /* without a piece */
-    unsigned taken;           /* requests in flight at the top */
-    unsigned completed;       /* at the top, during one poll */
-    int wait_fd;              /* as wait_fd() said last */
-
-    void *own_bounce;
-    char **free_bounces;
-    unsigned bounce_count;
-    size_t bounce_slot;
-    uint64_t bounced;
-};
 
 /* ---- what meets the limits ---- */
 
-static bool inside_arena(const struct lp_limits *l, const void *base, size_t length)
-{
-    uintptr_t from = (uintptr_t)base, arena = (uintptr_t)l->arena;
-
-    return !l->arena || (from >= arena && from - arena <= l->arena_size &&
-                         length <= l->arena_size - (from - arena));
-}
-
 static bool segment_meets(const struct lp_limits *l, const void *base, size_t length)
 {
-    return (((uintptr_t)base | length) & (l->mem_align - 1)) == 0 && inside_arena(l, base, length);
+    return (((uintptr_t)base | length) & (l->mem_align - 1)) == 0 &&
+           fit_inside_arena(l, base, length);
 }
 
 static bool moves_data(const struct lp_request *req)
@@ -321,7 +250,7 @@ static uint64_t slice_bounce(const struct fit *f, const struct parent *p, struct
     return length;
 }
 
-static void piece_free(struct fit *f, struct piece *piece)
+void fit_piece_free(struct fit *f, struct piece *piece)
 {
     if (piece->bounce)
         f->free_bounces[f->bounce_count++] = piece->bounce;
@@ -330,7 +259,7 @@ static void piece_free(struct fit *f, struct piece *piece)
     f->free_pieces = piece;
 }
 
-static void piece_complete(struct lp_request *req)
+void fit_piece_complete(struct lp_request *req)
 {
     struct piece *piece = req->user;
     struct parent *p = piece->parent;
@@ -341,7 +270,7 @@ static void piece_complete(struct lp_request *req)
     if (p->status == 0)
         p->status = req->status;
     p->in_flight--;
-    piece_free(f, piece);
+    fit_piece_free(f, piece);
     if (has_ended(p) && !p->ready)
         parent_finish(f, p);
     else if (!all_issued(p) && !p->ready)
@@ -388,7 +317,7 @@ static bool issue_piece(struct fit *f, struct parent *p)
         return false;
     f->free_pieces = piece->next_free;
     if (!piece_fill(f, p, piece)) {
-        piece_free(f, piece);
+        fit_piece_free(f, piece);
         return false;
     }
     piece->parent = p;
@@ -396,7 +325,7 @@ static bool issue_piece(struct fit *f, struct parent *p)
     piece->req.flags = p->req->flags;
     piece->req.offset = p->req->offset + p->issued;
     if (lp_queue_submit(f->lower, &piece->req) != 0) {
-        piece_free(f, piece);
+        fit_piece_free(f, piece);
         return false;
     }
     f->bounced += piece->bounce != NULL;
@@ -517,126 +446,14 @@ static void fit_close(struct lp_queue *q)
     free(f);
 }
 
-static const struct lp_queue_ops fit_ops = {.submit = fit_submit,
-                                            .kick = fit_kick,
-                                            .poll = fit_poll,
-                                            .close = fit_close,
-                                            .wait_fd = fit_wait_fd,
-                                            .nudge = fit_nudge};
+const struct lp_queue_ops fit_ops = {.submit = fit_submit,
+                                     .kick = fit_kick,
+                                     .poll = fit_poll,
+                                     .close = fit_close,
+                                     .wait_fd = fit_wait_fd,
+                                     .nudge = fit_nudge};
 
 uint64_t lp_fit_bounced(const struct lp_queue *fit)
 {
     return ((const struct fit *)fit)->bounced;
-}
-
-/* ---- opening ---- */
-
-static uint64_t round_down(uint64_t n, uint64_t to)
-{
-    return n - n % to;
-}
-
-static int derive_caps(struct fit *f, struct lp_error *err)
-{
-    struct lp_limits *l = &f->limits;
-
-    f->unit = l->block_size;
-    f->max_segs = l->max_segments && l->max_segments < MAX_PIECE_SEGMENTS ? l->max_segments
-                                                                          : MAX_PIECE_SEGMENTS;
-    f->cap = l->max_transfer ? l->max_transfer : (uint64_t)1 << 40;
-    uint64_t segment = round_down(l->max_segment, l->mem_align);
-    if (l->max_segment && segment * f->max_segs < f->cap)
-        f->cap = segment * f->max_segs;
-    f->cap = round_down(f->cap, f->unit);
-    if (f->cap == 0)
-        return lp_error_set(err, LP_ERROR_USAGE, 0,
-                            "the limits (transfer %u, segment %u, segments %u) leave no room for a "
-                            "block of %u bytes: raise them",
-                            l->max_transfer, l->max_segment, l->max_segments, f->unit);
-    l->max_segment = (uint32_t)segment;
-    return 0;
-}
-
-static int carve_bounces(struct fit *f, struct lp_error *err)
-{
-    char *base = f->opts.bounce;
-    size_t size = f->opts.bounce_size;
-    size_t align =
-        f->opts.bounce_per_page && f->opts.page_size > f->unit ? f->opts.page_size : f->unit;
-    uint64_t most = f->opts.always_bounce ? ALWAYS_BOUNCE_SLOT : BOUNCE_SLOT;
-    f->bounce_slot = (size_t)(f->cap < most ? f->cap : most);
-    f->bounce_slot = (f->bounce_slot + align - 1) / align * align;
-    if (!base) {
-        size = f->bounce_slot * DEFAULT_BOUNCE_SLOTS;
-        if (posix_memalign(&f->own_bounce, 4096 > align ? 4096 : align, size) != 0)
-            return lp_error_sys(err, ENOMEM, "bounce memory");
-        memset(f->own_bounce, 0, size);
-        base = f->own_bounce;
-    }
-    if (size < f->bounce_slot) /* little memory: smaller pieces */
-        f->bounce_slot = round_down(size, align);
-    if (f->bounce_slot == 0)
-        return lp_error_set(err, LP_ERROR_USAGE, 0,
-                            "%zu bytes of bounce memory are less than one block of %u", size,
-                            f->unit);
-    size_t count = size / f->bounce_slot;
-    f->free_bounces = calloc(count, sizeof *f->free_bounces);
-    if (!f->free_bounces)
-        return lp_error_sys(err, ENOMEM, "bounce memory");
-    for (size_t i = count; i-- > 0;)
-        f->free_bounces[f->bounce_count++] = base + i * f->bounce_slot;
-    return 0;
-}
-
-static int make_pools(struct fit *f, struct lp_error *err)
-{
-    unsigned pieces = f->limits.depth ? f->limits.depth : f->opts.depth;
-
-    f->parents = calloc(f->opts.depth, sizeof *f->parents);
-    f->pieces = calloc(pieces, sizeof *f->pieces);
-    f->iovs = calloc((size_t)pieces * MAX_PIECE_SEGMENTS, sizeof *f->iovs);
-    if (!f->parents || !f->pieces || !f->iovs)
-        return lp_error_sys(err, ENOMEM, "request pieces");
-    for (unsigned i = f->opts.depth; i-- > 0;) {
-        f->parents[i].next = f->free_parents;
-        f->free_parents = &f->parents[i];
-    }
-    for (unsigned i = pieces; i-- > 0;) {
-        struct piece *piece = &f->pieces[i];
-        piece->iov = f->iovs + (size_t)i * MAX_PIECE_SEGMENTS;
-        piece->req.user = piece;
-        piece->req.complete = piece_complete;
-        piece_free(f, piece);
-    }
-    return 0;
-}
-
-struct lp_queue *lp_fit_open(struct lp_queue *lower, const struct lp_limits *limits,
-                             const struct lp_fit_opts *opts, struct lp_error *err)
-{
-    struct fit *f = calloc(1, sizeof *f);
-
-    if (!f) {
-        lp_error_sys(err, ENOMEM, "request splitter");
-        lp_queue_close(lower);
-        return NULL;
-    }
-    f->q.ops = &fit_ops;
-    f->lower = lower;
-    f->wait_fd = LP_WAIT_NEVER;
-    f->limits = *limits;
-    f->opts = *opts;
-    /* Whole blocks are made of aligned segments: a block has at least the alignment's size. */
-    if (f->limits.block_size < f->limits.mem_align)
-        f->limits.block_size = f->limits.mem_align;
-    f->q.limits = f->limits;
-    f->q.limits.mem_align = 1;
-    f->q.limits.max_transfer = f->q.limits.max_segment = f->q.limits.max_segments = 0;
-    f->q.limits.depth = opts->depth;
-    f->q.limits.arena = NULL;
-    f->q.limits.arena_size = 0;
-    if (derive_caps(f, err) == 0 && carve_bounces(f, err) == 0 && make_pools(f, err) == 0)
-        return &f->q;
-    fit_close(&f->q);
-    return NULL;
 }

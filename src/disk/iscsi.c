@@ -18,6 +18,40 @@
 
 enum { DEPTH_MAX = 512, QUEUES_MAX = 64, SESSIONS_MAX = 16, SEGMENTS_MAX = 256 };
 
+/* ---- limits ---- */
+
+static bool can_unmap(const struct lun_info *info)
+{
+    return info->capacity.lbpme && info->has_provisioning &&
+           (info->provisioning.lbpu || info->provisioning.lbpws);
+}
+
+static void iscsi_limits(const struct iscsi_disk *disk, const struct lun_info *info,
+                         struct lp_limits *l)
+{
+    uint64_t most = disk->opts.max_transfer ? disk->opts.max_transfer : 1 << 20;
+    bool cache = !info->has_caching || info->caching.wce;
+
+    memset(l, 0, sizeof(*l));
+    if (info->has_limits && info->limits.max_transfer &&
+        (uint64_t)info->limits.max_transfer * info->capacity.block_size < most)
+        most = (uint64_t)info->limits.max_transfer * info->capacity.block_size;
+    most -= most % info->capacity.block_size;
+    if (most == 0)
+        most = info->capacity.block_size;
+    l->size = info->size;
+    l->block_size = info->capacity.block_size;
+    l->mem_align = 1;
+    l->max_transfer = (uint32_t)most;
+    l->max_segments = SEGMENTS_MAX;
+    l->depth = DEPTH_MAX;
+    l->queues = QUEUES_MAX;
+    l->fua = info->dpofua || !cache ? LP_FUA_NATIVE : LP_FUA_EMULATED;
+    l->read_only = disk->read_only || info->write_protected;
+    l->discard = !l->read_only && can_unmap(info);
+    l->write_zeroes = !l->read_only;
+}
+
 /* ---- links ---- */
 
 static int random_for_login(void *user, void *bytes, size_t n)
@@ -26,44 +60,136 @@ static int random_for_login(void *user, void *bytes, size_t n)
     return random_bytes(bytes, n, NULL);
 }
 
-static void on_probed(struct lun_probe *probe, const struct lp_error *why)
+static void tell(const struct iscsi_queue *q, const char *what, const char *why)
 {
-    struct iscsi_path *path = probe->user;
-    struct iscsi_disk *disk = path->queue->disk;
+    const struct lp_iscsi_opts *o = &q->disk->opts;
+    char sentence[640];
+
+    snprintf(sentence, sizeof(sentence), "%s%s", what, why);
+    if (o->log)
+        o->log(o->log_user, sentence);
+}
+
+static void on_probed(struct lun_probe *probe, const struct lp_error *why);
+
+static void start_probe(struct iscsi_path *path, bool brief)
+{
+    path->probing = true;
+    path->probe.brief = brief;
+    path->probe.done = on_probed;
+    path->probe.user = path;
+    lun_probe_start(&path->probe, path->link, path->queue->disk->url.lun);
+}
+
+/* Of a queue that is in use; depth, segments and transfer size stay as its user knows them. */
+static void update_limits(struct iscsi_queue *q)
+{
+    const struct lp_iscsi_opts *o = &q->disk->opts;
+    struct lp_limits now;
+
+    iscsi_limits(q->disk, &q->info, &now);
+    q->head.limits.size = now.size;
+    q->head.limits.fua = now.fua;
+    q->head.limits.read_only = now.read_only;
+    q->head.limits.discard = now.discard;
+    q->head.limits.write_zeroes = now.write_zeroes;
+    tell(q, "the LUN has changed: its size, its write protection or its cache", "");
+    if (o->changed)
+        o->changed(o->changed_user, &q->head.limits);
+}
+
+/* Commands that wait for a session and were never sent go to one that is up. */
+static void fail_over(struct iscsi_queue *q)
+{
+    struct link *up = NULL;
+
+    for (unsigned i = 0; i < q->path_count && !up; i++)
+        if (link_state(q->paths[i].link) == LINK_UP)
+            up = q->paths[i].link;
+    for (unsigned i = 0; i < q->path_count && up; i++)
+        link_move_unsent(q->paths[i].link, up);
+}
+
+static void take_probe(struct iscsi_path *path)
+{
+    struct iscsi_queue *q = path->queue;
+    struct lun_probe *probe = &path->probe;
+    bool live = link_state(path->link) == LINK_UP;
+    struct lun_info before = q->info;
     struct lp_error err;
 
-    if (!why && disk->known && lun_compare(&disk->info, &probe->info, &err) < 0) {
+    /* A size that shrinks while the target tells of it is a change, not another disk. */
+    if (live && probe->info.size < before.size)
+        before.size = probe->info.size;
+    if (q->known && lun_compare(&before, &probe->info, &err) < 0) {
         link_refuse(path->link, &err);
         return;
     }
-    if (!why) {
-        if (!disk->known) {
-            disk->info = probe->info;
-            disk->known = true;
-        }
+    if (lun_update(&q->info, &probe->info, probe->brief) && q->known)
+        update_limits(q);
+    q->known = true;
+    if (!live)
         link_ready(path->link);
-    } else if (why->code == ENXIO || !disk->known) {
+    if (path->again)
+        start_probe(path, false);
+    path->again = false;
+    fail_over(q);
+}
+
+static void on_probed(struct lun_probe *probe, const struct lp_error *why)
+{
+    struct iscsi_path *path = probe->user;
+
+    path->probing = false;
+    if (!why)
+        take_probe(path);
+    else if (link_state(path->link) == LINK_UP)
+        tell(path->queue, "the LUN has told of a change, but it cannot be read: ", why->msg);
+    else if (path->queue->known) /* it may not be there yet: targets start before their LUNs */
+        link_postpone(path->link, why);
+    else if (link_state(path->link) == LINK_CHECKING)
         link_refuse(path->link, why);
-    }
     /* Otherwise the session went away meanwhile, and the link begins again by itself. */
 }
 
 static void on_checking(void *user, struct link *link)
 {
     struct iscsi_path *path = user;
+    struct iscsi_queue *q = path->queue;
 
-    path->probe.brief = path->queue->disk->known;
-    path->probe.done = on_probed;
-    path->probe.user = path;
-    lun_probe_start(&path->probe, link, path->queue->disk->url.lun);
+    (void)link;
+    if (!q->known && q->disk->known) {
+        q->info = q->disk->info;
+        q->known = true;
+    }
+    path->again = false;
+    start_probe(path, q->known);
+}
+
+static void on_down(void *user, struct link *link)
+{
+    (void)link;
+    fail_over(((struct iscsi_path *)user)->queue);
+}
+
+/* Comes while a command is judged: what it asks for is only submitted here. */
+static void on_attention(void *user, struct link *link, uint16_t asc)
+{
+    struct iscsi_path *path = user;
+
+    if (asc == 0x3f0e)
+        tell(path->queue, "the target's list of LUNs has changed", "");
+    if (!lun_attention_probes(asc))
+        return;
+    if (path->probing || link_state(link) != LINK_UP)
+        path->again = true;
+    else
+        start_probe(path, false);
 }
 
 static void on_log(void *user, const char *sentence)
 {
-    const struct lp_iscsi_opts *o = &((struct iscsi_path *)user)->queue->disk->opts;
-
-    if (o->log)
-        o->log(o->log_user, sentence);
+    tell(((struct iscsi_path *)user)->queue, sentence, "");
 }
 
 /* OUI format is not ours to use; 80h is random, 24 bits, and a 16 bit qualifier (11.12.5). */
@@ -74,7 +200,7 @@ static void make_isid(struct iscsi_disk *disk, uint8_t isid[6])
     isid[0] = 0x80;
     isid[1] = (uint8_t)(bits >> 16);
     store_be16(isid + 2, (uint16_t)bits);
-    store_be16(isid + 4, disk->next_qualifier++);
+    store_be16(isid + 4, (uint16_t)atomic_fetch_add(&disk->next_qualifier, 1));
 }
 
 static enum iscsi_digest_wish digest_of(enum lp_digest wish)
@@ -142,7 +268,10 @@ static int open_path(struct iscsi_queue *q, struct iscsi_path *path, unsigned de
     iscsi_link_opts(&q->disk->opts, &q->disk->url, &l);
     make_isid(q->disk, l.login.isid);
     l.depth = depth;
+    l.seen_before = q->disk->known;
     l.checking = on_checking;
+    l.down = on_down;
+    l.attention = on_attention;
     l.log = on_log;
     l.user = path;
     path->queue = q;
@@ -277,10 +406,14 @@ out:
     return NULL;
 }
 
+/* A target that was seen is waited for as I/O would wait. */
 static int queue_wait(struct iscsi_queue *q, struct lp_error *err)
 {
+    unsigned hold = q->disk->opts.hold_s ? q->disk->opts.hold_s : 120;
+    uint64_t patience = q->disk->known ? hold * (uint64_t)1000000000 : 0;
+
     for (unsigned i = 0; i < q->path_count; i++)
-        if (link_wait(q->paths[i].link, err) < 0)
+        if (link_wait(q->paths[i].link, patience, err) < 0)
             return -1;
     return 0;
 }
@@ -288,9 +421,8 @@ static int queue_wait(struct iscsi_queue *q, struct lp_error *err)
 static struct lp_queue *iscsi_queue_open(struct lp_disk *head, unsigned depth, struct lp_error *err)
 {
     struct iscsi_disk *disk = (struct iscsi_disk *)head;
-    struct iscsi_queue *q = disk->spare;
+    struct iscsi_queue *q = atomic_exchange(&disk->spare, NULL);
 
-    disk->spare = NULL;
     if (!q)
         q = queue_new(disk, depth, err);
     if (!q)
@@ -299,7 +431,7 @@ static struct lp_queue *iscsi_queue_open(struct lp_disk *head, unsigned depth, s
         iscsi_queue_close(&q->head);
         return NULL;
     }
-    q->head.limits = head->limits;
+    iscsi_limits(disk, &q->info, &q->head.limits);
     q->head.limits.depth = q->depth;
     while (q->head.limits.depth > depth) { /* the spare one has more slots than are wanted */
         q->free = q->free->next_free;
@@ -310,44 +442,14 @@ static struct lp_queue *iscsi_queue_open(struct lp_disk *head, unsigned depth, s
 
 /* ---- the disk ---- */
 
-static bool can_unmap(const struct lun_info *info)
-{
-    return info->capacity.lbpme && info->has_provisioning &&
-           (info->provisioning.lbpu || info->provisioning.lbpws);
-}
-
-static void fill_limits(struct iscsi_disk *disk, bool read_only)
-{
-    const struct lun_info *info = &disk->info;
-    struct lp_limits *l = &disk->head.limits;
-    uint64_t most = disk->opts.max_transfer ? disk->opts.max_transfer : 1 << 20;
-    bool cache = !info->has_caching || info->caching.wce;
-
-    if (info->has_limits && info->limits.max_transfer &&
-        (uint64_t)info->limits.max_transfer * info->capacity.block_size < most)
-        most = (uint64_t)info->limits.max_transfer * info->capacity.block_size;
-    most -= most % info->capacity.block_size;
-    if (most == 0)
-        most = info->capacity.block_size;
-    l->size = info->size;
-    l->block_size = info->capacity.block_size;
-    l->mem_align = 1;
-    l->max_transfer = (uint32_t)most;
-    l->max_segments = SEGMENTS_MAX;
-    l->depth = DEPTH_MAX;
-    l->queues = QUEUES_MAX;
-    l->fua = info->dpofua || !cache ? LP_FUA_NATIVE : LP_FUA_EMULATED;
-    l->read_only = read_only || info->write_protected;
-    l->discard = !l->read_only && can_unmap(info);
-    l->write_zeroes = !l->read_only;
-}
-
 static void iscsi_close(struct lp_disk *head)
 {
     struct iscsi_disk *disk = (struct iscsi_disk *)head;
 
-    if (disk->spare)
-        iscsi_queue_close(&disk->spare->head);
+    struct iscsi_queue *spare = atomic_exchange(&disk->spare, NULL);
+
+    if (spare)
+        iscsi_queue_close(&spare->head);
     free(disk);
 }
 
@@ -355,6 +457,7 @@ static struct lp_disk *iscsi_open(const char *rest, const struct lp_disk_opts *o
                                   struct lp_error *err)
 {
     struct iscsi_disk *disk = calloc(1, sizeof(*disk));
+    struct iscsi_queue *q;
 
     if (!disk) {
         lp_error_sys(err, ENOMEM, "cannot make a disk");
@@ -375,10 +478,16 @@ static struct lp_disk *iscsi_open(const char *rest, const struct lp_disk_opts *o
     disk->isid_seed = disk->opts.isid_seed;
     if (!disk->isid_seed && random_bytes(&disk->isid_seed, sizeof(disk->isid_seed), err) < 0)
         goto out;
-    disk->spare = queue_new(disk, DEPTH_MAX, err);
-    if (!disk->spare || queue_wait(disk->spare, err) < 0)
+    disk->read_only = opts->read_only;
+    q = queue_new(disk, DEPTH_MAX, err);
+    if (!q)
         goto out;
-    fill_limits(disk, opts->read_only);
+    atomic_store(&disk->spare, q);
+    if (queue_wait(q, err) < 0)
+        goto out;
+    disk->info = q->info;
+    disk->known = true;
+    iscsi_limits(disk, &disk->info, &disk->head.limits);
     snprintf(disk->head.mode, sizeof(disk->head.mode), "iSCSI, %.16s %.24s",
              disk->info.inquiry.vendor, disk->info.inquiry.product);
     return &disk->head;

@@ -4,6 +4,7 @@
 #define DISK_ISCSI_INT_H
 
 #include <lunpath/iscsi.h>
+#include <stdatomic.h>
 
 #include "disk/disk_int.h"
 #include "disk/iscsi_links.h"
@@ -18,6 +19,8 @@ struct iscsi_path {
     struct iscsi_queue *queue;
     struct link *link;
     struct lun_probe probe;
+    bool probing;
+    bool again; /* the LUN has changed: look at all of it once the present probe has ended */
 };
 
 enum { ISCSI_UNMAP_LIST = 8 + 16, ISCSI_ZERO_SEGMENTS = 16 };
@@ -38,17 +41,19 @@ struct iscsi_disk {
     struct lp_disk head;
     struct lp_iscsi_opts opts;
     struct iscsi_url url;
-    struct lun_info info;
-    bool known; /* info is filled */
+    struct lun_info info; /* as it was at the opening; filled once known, then constant */
+    bool known, read_only;
     uint64_t isid_seed;
-    uint16_t next_qualifier;
-    struct iscsi_queue *spare; /* opened with the disk, for the first queue */
+    atomic_uint next_qualifier;          /* queues may be opened by several threads */
+    _Atomic(struct iscsi_queue *) spare; /* opened with the disk, for the first queue */
 };
 
 struct iscsi_queue {
     struct lp_queue head;
     struct iscsi_disk *disk;
     struct net_reactor *reactor;
+    struct lun_info info; /* as its sessions saw it last */
+    bool known;
     struct iscsi_path *paths;
     unsigned path_count, turn;
     unsigned depth; /* of the sessions */

@@ -10,13 +10,13 @@
 #include "disk/iscsi_int.h"
 #include "scsi/cdb.h"
 
-enum { ZERO_BYTES = 65536 };
+enum { ZERO_BYTES = 65536, WRITE_16_CODE = 0x8a };
 
 static const uint8_t zeros[ZERO_BYTES];
 
 static uint32_t block_size(const struct iscsi_slot *slot)
 {
-    return slot->queue->disk->info.capacity.block_size;
+    return slot->queue->info.capacity.block_size;
 }
 
 /* Fills the command and sends it. */
@@ -42,28 +42,36 @@ static void send(struct iscsi_slot *slot, const struct scsi_cdb *cdb, enum ini_d
     link_submit(iscsi_queue_link(slot->queue), c);
 }
 
+/* A residual means that bytes are missing, whatever the status says (I-RES-01). */
+static int data_status(const struct link_command *c)
+{
+    return c->status == 0 && c->transferred != c->task.length ? -EIO : c->status;
+}
+
 static void on_end(struct link_command *c)
 {
     struct iscsi_slot *slot = c->user;
-    int status = c->status;
 
-    if (status == 0 && c->task.direction == INI_READ && c->transferred != slot->req->length)
-        status = -EIO;
-    iscsi_slot_end(slot, status);
+    iscsi_slot_end(slot, data_status(c));
 }
 
 /* ---- FLUSH ---- */
 
-/* A target that does not know the command has no volatile cache to flush (A46). */
+/* A target that does not know the command, and does not say that it has a cache, has no volatile
+ * one to flush (A46). Any other error stands (C-10). */
 static void on_flushed(struct link_command *c)
 {
-    iscsi_slot_end(c->user, c->status == -EOPNOTSUPP ? 0 : c->status);
+    const struct iscsi_slot *slot = c->user;
+    const struct lun_info *info = &slot->queue->info;
+    bool unknown = c->status == -EOPNOTSUPP && c->has_sense && scsi_sense_asc(&c->sense) == 0x2000;
+
+    iscsi_slot_end(c->user, unknown && !info->has_caching ? 0 : c->status);
 }
 
 static void flush(struct iscsi_slot *slot)
 {
     const struct scsi_cdb cdb = {.command = SCSI_CMD_SYNCHRONIZE_CACHE_10};
-    const struct lun_info *info = &slot->queue->disk->info;
+    const struct lun_info *info = &slot->queue->info;
 
     if (info->has_caching && !info->caching.wce)
         iscsi_slot_end(slot, 0); /* every write was on the medium when it was answered */
@@ -75,8 +83,10 @@ static void flush(struct iscsi_slot *slot)
 
 static void on_written_then_flush(struct link_command *c)
 {
-    if (c->status != 0)
-        iscsi_slot_end(c->user, c->status);
+    int status = data_status(c);
+
+    if (status != 0)
+        iscsi_slot_end(c->user, status);
     else
         flush(c->user);
 }
@@ -84,7 +94,7 @@ static void on_written_then_flush(struct link_command *c)
 static void transfer(struct iscsi_slot *slot)
 {
     const struct lp_request *req = slot->req;
-    const struct lun_info *info = &slot->queue->disk->info;
+    const struct lun_info *info = &slot->queue->info;
     bool write = req->op == LP_WRITE;
     bool fua = write && (req->flags & LP_FUA);
     bool large = slot->lba + slot->blocks > UINT32_MAX || slot->blocks > UINT16_MAX;
@@ -126,11 +136,15 @@ static uint32_t least(uint64_t a, uint64_t b)
 
 static void unmap(struct iscsi_slot *slot)
 {
-    const struct scsi_block_limits *limits = &slot->queue->disk->info.limits;
+    const struct scsi_block_limits *limits = &slot->queue->info.limits;
     const struct scsi_cdb cdb = {.command = SCSI_CMD_UNMAP, .length = ISCSI_UNMAP_LIST};
 
-    slot->step_blocks =
-        least(slot->blocks, limits->max_unmap_blocks ? limits->max_unmap_blocks : UINT32_MAX);
+    uint32_t most = limits->max_unmap_blocks ? limits->max_unmap_blocks : UINT32_MAX;
+    uint32_t granularity = limits->unmap_granularity ? limits->unmap_granularity : 1;
+
+    if (most >= granularity) /* so that the next step begins where the target can unmap */
+        most -= most % granularity;
+    slot->step_blocks = least(slot->blocks, most);
     memset(slot->list, 0, sizeof(slot->list));
     store_be16(slot->list, ISCSI_UNMAP_LIST - 2);
     store_be16(slot->list + 2, ISCSI_UNMAP_LIST - 8);
@@ -142,7 +156,7 @@ static void unmap(struct iscsi_slot *slot)
 
 static void write_same(struct iscsi_slot *slot, uint8_t flags, void (*done)(struct link_command *))
 {
-    const struct lun_info *info = &slot->queue->disk->info;
+    const struct lun_info *info = &slot->queue->info;
     uint64_t most =
         info->has_limits && info->limits.max_write_same ? info->limits.max_write_same : 65536;
     struct scsi_cdb cdb = {.command = SCSI_CMD_WRITE_SAME_16, .lba = slot->lba, .flags = flags};
@@ -157,7 +171,7 @@ static void discard_step(struct iscsi_slot *slot)
 {
     if (slot->blocks == 0)
         iscsi_slot_end(slot, 0);
-    else if (slot->queue->disk->info.provisioning.lbpu)
+    else if (slot->queue->info.provisioning.lbpu)
         unmap(slot);
     else
         write_same(slot, SCSI_CDB_WS_UNMAP, on_discarded);
@@ -165,7 +179,7 @@ static void discard_step(struct iscsi_slot *slot)
 
 static void discard(struct iscsi_slot *slot)
 {
-    const struct scsi_block_limits *limits = &slot->queue->disk->info.limits;
+    const struct scsi_block_limits *limits = &slot->queue->info.limits;
     uint64_t granularity = limits->unmap_granularity ? limits->unmap_granularity : 1;
     uint64_t offset = limits->unmap_alignment_valid ? limits->unmap_alignment % granularity : 0;
     uint64_t end = slot->lba + slot->blocks;
@@ -185,13 +199,16 @@ static void on_zeroed(struct link_command *c)
 {
     struct iscsi_slot *slot = c->user;
 
-    if (c->status == -EOPNOTSUPP && !slot->queue->no_write_same) {
+    int status = data_status(c);
+
+    /* By what was sent: others in flight may have found out before. */
+    if (status == -EOPNOTSUPP && c->task.cdb[0] != WRITE_16_CODE) {
         slot->queue->no_write_same = true;
         zero_step(slot);
         return;
     }
-    if (c->status != 0) {
-        iscsi_slot_end(slot, c->status);
+    if (status != 0) {
+        iscsi_slot_end(slot, status);
         return;
     }
     slot->lba += slot->step_blocks;
@@ -201,7 +218,7 @@ static void on_zeroed(struct link_command *c)
 
 static void write_zeros(struct iscsi_slot *slot)
 {
-    const struct lp_limits *limits = &slot->queue->disk->head.limits;
+    const struct lp_limits *limits = &slot->queue->head.limits;
     uint64_t left, most = ISCSI_ZERO_SEGMENTS * (uint64_t)ZERO_BYTES;
     struct scsi_cdb cdb = {.command = SCSI_CMD_WRITE_16, .lba = slot->lba};
     unsigned count = 0;

@@ -216,7 +216,7 @@ struct lp_queue *dma_open(struct lp_queue *lower, const struct dma_opts *opts, s
     struct dma *d = calloc(1, sizeof *d);
 
     if (!d) {
-        lp_error_sys(err, ENOMEM, "device access");
+        lp_error_sys(err, ENOMEM, "cannot make the device's access to memory");
         lp_queue_close(lower);
         return NULL;
     }
@@ -231,7 +231,7 @@ struct lp_queue *dma_open(struct lp_queue *lower, const struct dma_opts *opts, s
     d->max_iov = PREP_MAX_TRANSFER / opts->page_size + 1;
     if (make_slots(d, opts->depth) == 0)
         return &d->q;
-    lp_error_sys(err, ENOMEM, "device access");
+    lp_error_sys(err, ENOMEM, "cannot make the device's access to memory");
     dma_close(&d->q);
     return NULL;
 }

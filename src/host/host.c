@@ -141,7 +141,7 @@ static int open_queues(struct lp_host *h, struct lp_error *err)
     h->raw = calloc(h->opts.queues, sizeof(struct lp_queue *));
     h->top = calloc(h->opts.queues, sizeof(struct lp_queue *));
     if (!h->raw || !h->top)
-        return lp_error_sys(err, ENOMEM, "host queues");
+        return lp_error_sys(err, ENOMEM, "cannot make the host's queues");
     for (unsigned i = 0; i < h->opts.queues; i++) {
         h->raw[i] = h->type->queue(h, i, err);
         if (!h->raw[i])
@@ -160,7 +160,7 @@ struct lp_host *lp_host_attach(struct lp_disk *disk, const struct lp_host_opts *
         return NULL;
     struct lp_host *h = calloc(1, sizeof *h);
     if (!h) {
-        lp_error_sys(err, ENOMEM, "host");
+        lp_error_sys(err, ENOMEM, "cannot make the host");
         return NULL;
     }
     h->type = find_type(opts->host);

@@ -22,7 +22,7 @@ static int inline_start(struct lp_host *h, struct lp_error *err)
     if (in)
         in->disk_queues = calloc(h->opts.queues, sizeof *in->disk_queues);
     if (!in || !in->disk_queues)
-        return lp_error_sys(err, ENOMEM, "inline host");
+        return lp_error_sys(err, ENOMEM, "cannot make the host");
     snprintf(h->mode, sizeof h->mode, "inline: called in the application's own threads");
     return 0;
 }

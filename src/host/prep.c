@@ -256,16 +256,37 @@ static void set_limits(struct prep *p)
     l->depth = p->opts.depth;
 }
 
+static int check_table(const struct prep_opts *o, struct lp_error *err)
+{
+    size_t size = prep_table_size(o);
+
+    if (size / sizeof(iommu_entry) > UINT32_MAX)
+        return lp_error_set(err, LP_ERROR_USAGE, 0,
+                            "the translation table would have %zu entries, more than 32 bits can "
+                            "number: ask for fewer entries or less depth",
+                            size / sizeof(iommu_entry));
+    if (o->iommu_size < size)
+        return lp_error_set(err, LP_ERROR_USAGE, 0,
+                            "the translation table has %zu bytes and depth %u needs %zu: make it "
+                            "larger or the depth less",
+                            o->iommu_size, o->depth, size);
+    return 0;
+}
+
 struct lp_queue *prep_open(struct lp_queue *lower, const struct prep_opts *opts,
                            struct lp_error *err)
 {
-    struct prep *p = calloc(1, sizeof *p);
+    struct prep *p = NULL;
 
+    if (check_table(opts, err) != 0) {
+        lp_queue_close(lower);
+        return NULL;
+    }
+    p = calloc(1, sizeof *p);
     if (p)
         p->slots = calloc(opts->depth, sizeof *p->slots);
-    if (!p || !p->slots || opts->iommu_size < prep_table_size(opts)) {
-        lp_error_sys(err, ENOMEM, "preparation");
-        free(p ? p->slots : NULL);
+    if (!p || !p->slots) {
+        lp_error_sys(err, ENOMEM, "cannot make a queue that prepares %u requests", opts->depth);
         free(p);
         lp_queue_close(lower);
         return NULL;

@@ -34,13 +34,13 @@ static struct layout layout_for(unsigned depth)
 
 size_t ring_control_size(unsigned queues, unsigned depth)
 {
-    return line_up(sizeof(struct ring_header)) + queues * layout_for(depth).total;
+    return queues * layout_for(depth).total;
 }
 
 void ring_view_at(struct ring_view *view, void *control, unsigned depth, unsigned i)
 {
     struct layout l = layout_for(depth);
-    char *base = (char *)control + line_up(sizeof(struct ring_header)) + i * l.total;
+    char *base = (char *)control + i * l.total;
 
     view->shared = (struct ring_shared *)(void *)base;
     view->sq = (struct ring_sqe *)(void *)(base + l.sq);

@@ -3,8 +3,8 @@
  * The ring: what application and driver share, and the rules both keep. docs/ring.md is the long
  * form.
  *
- * One control memory a session (the life of one driver process) holds a struct ring_header and, for
- * each queue, a struct ring_shared followed by its entries. Each ring has one producer and one
+ * One control memory a session (the life of one driver process) holds, for each queue, a struct
+ * ring_shared followed by its entries. Each ring has one producer and one
  * consumer. Indices run freely over 32 bits; the place is index & mask. There is no head in shared
  * memory: at most `depth` requests are in flight, which is the ring's size, so neither ring can
  * overflow, and each consumer keeps its position to itself.
@@ -65,12 +65,6 @@ struct ring_shared {
     _Atomic uint64_t bytes_written;
     _Atomic uint64_t syscalls;
     _Atomic uint64_t sleeps;
-};
-
-struct ring_header {
-    uint32_t magic;
-    uint32_t queues;
-    uint32_t depth;
 };
 
 /* One side's private view of one queue in the control memory. */

@@ -68,33 +68,33 @@ static void set_counter(_Atomic uint64_t *counter, uint64_t value)
     atomic_store_explicit(counter, value, memory_order_relaxed);
 }
 
-static void show_stats(struct driver_queue *d)
+static void show_stats(struct driver_queue *dq)
 {
-    const struct lp_queue_stats *s = &d->stack.disk->stats;
+    const struct lp_queue_stats *s = &dq->stack.disk->stats;
 
-    set_counter(&d->view.shared->requests, s->requests);
-    set_counter(&d->view.shared->bytes_read, s->bytes_read);
-    set_counter(&d->view.shared->bytes_written, s->bytes_written);
-    set_counter(&d->view.shared->syscalls, s->syscalls + d->wait.syscalls);
-    set_counter(&d->view.shared->sleeps, d->wait.sleeps);
+    set_counter(&dq->view.shared->requests, s->requests);
+    set_counter(&dq->view.shared->bytes_read, s->bytes_read);
+    set_counter(&dq->view.shared->bytes_written, s->bytes_written);
+    set_counter(&dq->view.shared->syscalls, s->syscalls + dq->wait.syscalls);
+    set_counter(&dq->view.shared->sleeps, dq->wait.sleeps);
 }
 
 /* Counters first: whoever sees a completion sees it counted. */
-static void publish(struct driver_queue *d)
+static void publish(struct driver_queue *dq)
 {
-    show_stats(d);
-    atomic_store_explicit(&d->view.shared->cq_tail, d->cq_tail, memory_order_release);
-    d->cq_published = d->cq_tail;
+    show_stats(dq);
+    atomic_store_explicit(&dq->view.shared->cq_tail, dq->cq_tail, memory_order_release);
+    dq->cq_published = dq->cq_tail;
 }
 
-static void post(struct driver_queue *d, uint16_t id, int status)
+static void post(struct driver_queue *dq, uint16_t id, int status)
 {
-    atomic_store_explicit(&d->view.cq[d->cq_tail & d->view.mask], ring_cqe_pack(id, status),
+    atomic_store_explicit(&dq->view.cq[dq->cq_tail & dq->view.mask], ring_cqe_pack(id, status),
                           memory_order_relaxed);
-    d->cq_tail++;
-    d->owes_wake = true;
-    if (d->cq_tail - d->cq_published >= PUBLISH_EVERY)
-        publish(d);
+    dq->cq_tail++;
+    dq->owes_wake = true;
+    if (dq->cq_tail - dq->cq_published >= PUBLISH_EVERY)
+        publish(dq);
 }
 
 static void slot_complete(struct lp_request *req)
@@ -109,20 +109,20 @@ static void slot_complete(struct lp_request *req)
 /* ---- taking ---- */
 
 /* An arena range from the peer as an address here; false when it is not inside. */
-static bool arena_range(const struct driver_queue *d, uint64_t addr, uint64_t length,
+static bool arena_range(const struct driver_queue *dq, uint64_t addr, uint64_t length,
                         struct iovec *v)
 {
-    if (addr > d->arena_size || length > d->arena_size - addr)
+    if (addr > dq->arena_size || length > dq->arena_size - addr)
         return false;
-    v->iov_base = d->arena + addr;
+    v->iov_base = dq->arena + addr;
     v->iov_len = length;
     return true;
 }
 
-static bool unpack_segments(struct driver_queue *d, const struct ring_command *c,
+static bool unpack_segments(struct driver_queue *dq, const struct ring_command *c,
                             struct driver_slot *slot)
 {
-    struct ring_segment *seg = d->view.segments + (size_t)c->id * RING_MAX_SEGMENTS;
+    struct ring_segment *seg = dq->view.segments + (size_t)c->id * RING_MAX_SEGMENTS;
     uint64_t sum = 0;
 
     if (c->nseg > RING_MAX_SEGMENTS)
@@ -130,7 +130,7 @@ static bool unpack_segments(struct driver_queue *d, const struct ring_command *c
     for (unsigned i = 0; i < c->nseg; i++) {
         uint64_t addr = atomic_load_explicit(&seg[i].addr, memory_order_relaxed);
         uint64_t length = atomic_load_explicit(&seg[i].length, memory_order_relaxed);
-        if (!arena_range(d, addr, length, &slot->many[i]))
+        if (!arena_range(dq, addr, length, &slot->many[i]))
             return false;
         sum += length; /* at most 128 times the arena's size: no overflow */
     }
@@ -139,7 +139,7 @@ static bool unpack_segments(struct driver_queue *d, const struct ring_command *c
     return sum == c->length;
 }
 
-static bool unpack_data(struct driver_queue *d, const struct ring_command *c,
+static bool unpack_data(struct driver_queue *dq, const struct ring_command *c,
                         struct driver_slot *slot)
 {
     slot->req.iov = NULL;
@@ -148,22 +148,22 @@ static bool unpack_data(struct driver_queue *d, const struct ring_command *c,
     if ((c->flags & LP_PREPARED) || (c->op != LP_READ && c->op != LP_WRITE))
         return true;
     if (c->nseg > 1)
-        return unpack_segments(d, c, slot);
+        return unpack_segments(dq, c, slot);
     slot->req.iov = &slot->one;
     slot->req.iovcnt = 1;
-    return arena_range(d, c->addr, c->length, &slot->one);
+    return arena_range(dq, c->addr, c->length, &slot->one);
 }
 
 /* False: the peer reuses an id that is in flight, or makes one up; there is no slot to answer in.
  */
-static bool take(struct driver_queue *d, const struct ring_command *c)
+static bool take(struct driver_queue *dq, const struct ring_command *c)
 {
-    if (c->id >= d->depth || d->slots[c->id].busy)
+    if (c->id >= dq->depth || dq->slots[c->id].busy)
         return false;
-    struct driver_slot *slot = &d->slots[c->id];
+    struct driver_slot *slot = &dq->slots[c->id];
 
-    if (c->op >= LP_OP_COUNT || (c->flags & ~(LP_FUA | LP_PREPARED)) || !unpack_data(d, c, slot)) {
-        post(d, c->id, -EINVAL);
+    if (c->op >= LP_OP_COUNT || (c->flags & ~(LP_FUA | LP_PREPARED)) || !unpack_data(dq, c, slot)) {
+        post(dq, c->id, -EINVAL);
         return true;
     }
     slot->req.op = (enum lp_op)c->op;
@@ -171,28 +171,28 @@ static bool take(struct driver_queue *d, const struct ring_command *c)
     slot->req.offset = c->offset;
     slot->req.length = c->length;
     slot->busy = true;
-    d->in_flight++;
-    if (lp_queue_submit(d->stack.top, &slot->req) != 0) {
+    dq->in_flight++;
+    if (lp_queue_submit(dq->stack.top, &slot->req) != 0) {
         slot->busy = false;
-        d->in_flight--;
-        post(d, c->id, -EBUSY);
+        dq->in_flight--;
+        post(dq, c->id, -EBUSY);
     }
     return true;
 }
 
 /* Takes all submissions. -1: the peer broke the protocol. */
-static int take_all(struct driver_queue *d)
+static int take_all(struct driver_queue *dq)
 {
-    uint32_t tail = atomic_load_explicit(&d->view.shared->sq_tail, memory_order_acquire);
-    uint32_t ready = tail - d->sq_head;
+    uint32_t tail = atomic_load_explicit(&dq->view.shared->sq_tail, memory_order_acquire);
+    uint32_t ready = tail - dq->sq_head;
     struct ring_command c;
 
-    if (ready > d->view.mask + 1)
+    if (ready > dq->view.mask + 1)
         return -1;
     for (uint32_t i = 0; i < ready; i++) {
-        ring_sqe_load(&d->view.sq[d->sq_head & d->view.mask], &c);
-        d->sq_head++;
-        if (!take(d, &c))
+        ring_sqe_load(&dq->view.sq[dq->sq_head & dq->view.mask], &c);
+        dq->sq_head++;
+        if (!take(dq, &c))
             return -1;
     }
     return (int)ready;
@@ -200,23 +200,23 @@ static int take_all(struct driver_queue *d)
 
 /* ---- the queue's loop ---- */
 
-static void serve(struct driver_queue *d)
+static void serve(struct driver_queue *dq)
 {
     for (;;) {
-        int took = take_all(d);
+        int took = take_all(dq);
         if (took < 0)
             return;
-        if (d->in_flight > 0)
-            lp_queue_poll(d->stack.top, 0);
-        if (took == 0 && d->in_flight > 0 && !d->owes_wake)
-            lp_queue_poll(d->stack.top, DISK_WAIT_NS);
-        if (d->owes_wake) {
-            publish(d);
-            ring_wake(&d->wait, &d->view.shared->app_sleeping);
-            d->owes_wake = false;
-        } else if (took == 0 && d->in_flight == 0) {
-            ring_wait_for(&d->wait, &d->view.shared->sq_tail, d->sq_head,
-                          &d->view.shared->driver_sleeping, NULL, RING_WAIT_FOREVER);
+        if (dq->in_flight > 0)
+            lp_queue_poll(dq->stack.top, 0);
+        if (took == 0 && dq->in_flight > 0 && !dq->owes_wake)
+            lp_queue_poll(dq->stack.top, DISK_WAIT_NS);
+        if (dq->owes_wake) {
+            publish(dq);
+            ring_wake(&dq->wait, &dq->view.shared->app_sleeping);
+            dq->owes_wake = false;
+        } else if (took == 0 && dq->in_flight == 0) {
+            ring_wait_for(&dq->wait, &dq->view.shared->sq_tail, dq->sq_head,
+                          &dq->view.shared->driver_sleeping, NULL, RING_WAIT_FOREVER);
         }
     }
 }
@@ -246,22 +246,22 @@ static int check_config(struct ring_config *c, struct lp_error *err)
     return 0;
 }
 
-static int open_memories(struct driver *d, int fds[RING_CONFIG_FDS], struct lp_error *err)
+static int open_memories(struct driver *driver, int fds[RING_CONFIG_FDS], struct lp_error *err)
 {
-    size_t control = ring_control_size(d->config.queues, d->config.depth);
-    int e = memory_open(&d->control, fds[0], control, err);
+    size_t control = ring_control_size(driver->config.queues, driver->config.depth);
+    int e = memory_open(&driver->control, fds[0], control, err);
 
     fds[0] = -1;
     if (e == 0)
-        e = memory_open(&d->arena, fds[1], d->config.arena_size, err), fds[1] = -1;
-    if (e == 0 && d->config.iommu_size > 0)
-        e = memory_open(&d->iommu, fds[2], d->config.iommu_size, err), fds[2] = -1;
+        e = memory_open(&driver->arena, fds[1], driver->config.arena_size, err), fds[1] = -1;
+    if (e == 0 && driver->config.iommu_size > 0)
+        e = memory_open(&driver->iommu, fds[2], driver->config.iommu_size, err), fds[2] = -1;
     return e;
 }
 
-static int open_disk(struct driver *d, int fds[RING_CONFIG_FDS], struct lp_error *err)
+static int open_disk(struct driver *driver, int fds[RING_CONFIG_FDS], struct lp_error *err)
 {
-    const struct ring_config *c = &d->config;
+    const struct ring_config *c = &driver->config;
     struct lp_disk_opts opts = {.fd = c->has_disk_fd ? fds[3] : -1,
                                 .read_only = c->read_only,
                                 .buffered = c->buffered,
@@ -270,47 +270,48 @@ static int open_disk(struct driver *d, int fds[RING_CONFIG_FDS], struct lp_error
                                 .engine = (enum lp_engine)c->engine};
     if (c->has_disk_fd)
         fds[3] = -1;
-    d->disk = lp_disk_open(c->url, &opts, err);
-    return d->disk ? 0 : -1;
+    driver->disk = lp_disk_open(c->url, &opts, err);
+    return driver->disk ? 0 : -1;
 }
 
-static int open_slots(struct driver_queue *q, struct lp_error *err)
+static int open_slots(struct driver_queue *dq, struct lp_error *err)
 {
-    q->slots = calloc(q->depth, sizeof *q->slots);
-    struct iovec *many = calloc((size_t)q->depth * RING_MAX_SEGMENTS, sizeof *many);
-    if (!q->slots || !many) {
+    dq->slots = calloc(dq->depth, sizeof *dq->slots);
+    struct iovec *many = calloc((size_t)dq->depth * RING_MAX_SEGMENTS, sizeof *many);
+    if (!dq->slots || !many) {
         free(many);
-        return lp_error_sys(err, ENOMEM, "driver queue");
+        return lp_error_sys(err, ENOMEM, "cannot make a queue of the driver");
     }
-    for (unsigned i = 0; i < q->depth; i++) {
-        q->slots[i].many = many + (size_t)i * RING_MAX_SEGMENTS;
-        q->slots[i].owner = q;
-        q->slots[i].req.user = &q->slots[i];
-        q->slots[i].req.complete = slot_complete;
+    for (unsigned i = 0; i < dq->depth; i++) {
+        dq->slots[i].many = many + (size_t)i * RING_MAX_SEGMENTS;
+        dq->slots[i].owner = dq;
+        dq->slots[i].req.user = &dq->slots[i];
+        dq->slots[i].req.complete = slot_complete;
     }
     return 0;
 }
 
-static int open_queue(struct driver *d, unsigned i, struct lp_error *err)
+static int open_queue(struct driver *driver, unsigned i, struct lp_error *err)
 {
-    struct driver_queue *q = &d->queues[i];
-    const struct ring_config *c = &d->config;
+    struct driver_queue *dq = &driver->queues[i];
+    const struct ring_config *c = &driver->config;
     size_t table = (size_t)(c->iommu_size / c->queues); /* each queue has its own, in order */
     struct stack_opts opts = {.depth = c->depth,
                               .prep = (enum lp_prep)c->prep,
                               .page_size = c->page_size,
-                              .iommu = d->iommu.base ? (char *)d->iommu.base + i * table : NULL,
+                              .iommu = driver->iommu.base ? (char *)driver->iommu.base + i * table
+                                                          : NULL,
                               .iommu_size = table,
-                              .arena = d->arena.base,
-                              .arena_size = d->arena.size};
+                              .arena = driver->arena.base,
+                              .arena_size = driver->arena.size};
 
-    ring_view_at(&q->view, d->control.base, c->depth, i);
-    ring_wait_init(&q->wait, c->may_spin != 0);
-    q->arena = d->arena.base;
-    q->arena_size = d->arena.size;
-    q->depth = c->depth;
-    q->cpu = c->driver_cpu < 0 ? -1 : c->driver_cpu + (int)i;
-    return open_slots(q, err) != 0 ? -1 : stack_open(&q->stack, d->disk, &opts, err);
+    ring_view_at(&dq->view, driver->control.base, c->depth, i);
+    ring_wait_init(&dq->wait, c->may_spin != 0);
+    dq->arena = driver->arena.base;
+    dq->arena_size = driver->arena.size;
+    dq->depth = c->depth;
+    dq->cpu = c->driver_cpu < 0 ? -1 : c->driver_cpu + (int)i;
+    return open_slots(dq, err) != 0 ? -1 : stack_open(&dq->stack, driver->disk, &opts, err);
 }
 
 /* Pinned where asked; where that CPU may not be used it runs anywhere, and reports say so. */
@@ -334,14 +335,14 @@ static int start_thread(struct thread_arg *arg)
     return e;
 }
 
-static int start_threads(struct driver *d, struct lp_error *err)
+static int start_threads(struct driver *driver, struct lp_error *err)
 {
-    pthread_barrier_init(&d->go, NULL, d->config.queues + 1);
-    for (unsigned i = 0; i < d->config.queues; i++) {
+    pthread_barrier_init(&driver->go, NULL, driver->config.queues + 1);
+    for (unsigned i = 0; i < driver->config.queues; i++) {
         struct thread_arg *arg = malloc(sizeof *arg);
         if (!arg)
-            return lp_error_sys(err, ENOMEM, "driver thread");
-        *arg = (struct thread_arg){d, &d->queues[i]};
+            return lp_error_sys(err, ENOMEM, "cannot start a driver thread");
+        *arg = (struct thread_arg){driver, &driver->queues[i]};
         int e = start_thread(arg);
         if (e != 0) {
             free(arg);
@@ -351,50 +352,51 @@ static int start_threads(struct driver *d, struct lp_error *err)
     return 0;
 }
 
-static int set_up(struct driver *d, int socket, char *mode, size_t mode_size, struct lp_error *err)
+static int set_up(struct driver *driver, int socket, char *mode, size_t mode_size,
+                  struct lp_error *err)
 {
     int fds[RING_CONFIG_FDS];
-    int e = ring_recv_config(socket, &d->config, fds);
+    int e = ring_recv_config(socket, &driver->config, fds);
 
     if (e != 0)
         return lp_error_sys(err, -e, "no configuration from the application");
-    if (check_config(&d->config, err) != 0 || open_memories(d, fds, err) != 0 ||
-        open_disk(d, fds, err) != 0)
+    if (check_config(&driver->config, err) != 0 || open_memories(driver, fds, err) != 0 ||
+        open_disk(driver, fds, err) != 0)
         return -1;
     for (int i = 0; i < RING_CONFIG_FDS; i++)
         if (fds[i] >= 0)
             close(fds[i]);
-    d->queues = calloc(d->config.queues, sizeof *d->queues);
-    if (!d->queues)
-        return lp_error_sys(err, ENOMEM, "driver queues");
+    driver->queues = calloc(driver->config.queues, sizeof *driver->queues);
+    if (!driver->queues)
+        return lp_error_sys(err, ENOMEM, "cannot make the driver's queues");
     /* Before any thread, also of the disk's queues: privileges belong to threads. */
     sandbox_shed(mode, mode_size);
-    for (unsigned i = 0; i < d->config.queues; i++)
-        if (open_queue(d, i, err) != 0)
+    for (unsigned i = 0; i < driver->config.queues; i++)
+        if (open_queue(driver, i, err) != 0)
             return -1;
-    if (start_threads(d, err) != 0)
+    if (start_threads(driver, err) != 0)
         return -1;
-    pthread_barrier_wait(&d->go);
+    pthread_barrier_wait(&driver->go);
     return sandbox_filter(mode, mode_size, err);
 }
 
 int ring_driver_serve(int socket)
 {
-    struct driver *d = calloc(1, sizeof *d);
+    struct driver *driver = calloc(1, sizeof *driver);
     struct ring_reply reply;
     struct lp_error err = {0};
     char byte;
 
     memset(&reply, 0, sizeof reply);
-    if (!d)
+    if (!driver)
         return 1;
-    d->control.fd = d->arena.fd = d->iommu.fd = -1;
-    reply.ok = set_up(d, socket, reply.mode, sizeof reply.mode, &err) == 0;
+    driver->control.fd = driver->arena.fd = driver->iommu.fd = -1;
+    reply.ok = set_up(driver, socket, reply.mode, sizeof reply.mode, &err) == 0;
     if (!reply.ok)
         snprintf(reply.msg, sizeof reply.msg, "%s", err.msg);
     if (send(socket, &reply, sizeof reply, MSG_NOSIGNAL) != (ssize_t)sizeof reply || !reply.ok)
         _exit(1);
-    pthread_barrier_wait(&d->go);
+    pthread_barrier_wait(&driver->go);
     /* Nothing is ever sent: this returns when the application is gone or done with us. */
     while (recv(socket, &byte, 1, 0) < 0 && errno == EINTR)
         ;

@@ -105,13 +105,14 @@ static void bury(struct ring_host *h)
     pthread_mutex_unlock(&h->lock);
 }
 
+/* A stop that comes meanwhile ends the wait for the new driver. */
 static void start_next(struct ring_host *h)
 {
     struct lp_error err;
     struct ring_session *s = NULL;
 
     if (h->opts.restart)
-        s = ring_session_start(h->opts.program, &h->opts.config, h->opts.fds, &err);
+        s = ring_session_start(h->opts.program, &h->opts.config, h->opts.fds, h->stop_event, &err);
     pthread_mutex_lock(&h->lock);
     h->current = s;
     memset(h->seen, 0, h->opts.config.queues * sizeof *h->seen);
@@ -213,7 +214,7 @@ struct ring_host *ring_host_start(const struct ring_host_opts *opts, struct lp_e
     struct ring_host *h = calloc(1, sizeof *h);
 
     if (!h) {
-        lp_error_sys(err, ENOMEM, "ring host");
+        lp_error_sys(err, ENOMEM, "cannot make the host");
         return NULL;
     }
     h->opts = *opts;
@@ -227,11 +228,11 @@ struct ring_host *ring_host_start(const struct ring_host_opts *opts, struct lp_e
     h->progress = aligned_alloc(RING_LINE, opts->config.queues * sizeof *h->progress);
     h->seen = calloc(opts->config.queues, sizeof *h->seen);
     if (h->stop_event < 0 || !h->progress || !h->seen) {
-        lp_error_sys(err, errno, "ring host");
+        lp_error_sys(err, errno, "cannot make the host");
         goto fail;
     }
     memset(h->progress, 0, opts->config.queues * sizeof *h->progress);
-    h->current = ring_session_start(opts->program, &opts->config, opts->fds, err);
+    h->current = ring_session_start(opts->program, &opts->config, opts->fds, -1, err);
     if (!h->current)
         goto fail;
     snprintf(h->mode, sizeof h->mode, "%s", h->current->mode);

@@ -16,7 +16,7 @@
 enum { PUBLISH_EVERY = 16 };
 
 struct ring_queue {
-    struct lp_queue q;
+    struct lp_queue head;
     struct ring_host *host;
     struct ring_session *session; /* NULL: between drivers */
     struct ring_view view;
@@ -39,33 +39,34 @@ struct ring_queue {
     unsigned polls;
 };
 
-static void finish(struct ring_queue *a, struct lp_request *req, int status)
+static void finish(struct ring_queue *rq, struct lp_request *req, int status)
 {
     req->status = status;
-    list_add(&a->done, req);
+    list_add(&rq->done, req);
 }
 
 /* ---- sending ---- */
 
-static bool arena_offset(const struct ring_queue *a, const struct iovec *v, uint64_t *offset)
+static bool arena_offset(const struct ring_queue *rq, const struct iovec *v, uint64_t *offset)
 {
-    uintptr_t from = (uintptr_t)v->iov_base, base = (uintptr_t)a->arena;
+    uintptr_t from = (uintptr_t)v->iov_base, base = (uintptr_t)rq->arena;
 
-    if (from < base || from - base > a->arena_size || v->iov_len > a->arena_size - (from - base))
+    if (from < base || from - base > rq->arena_size || v->iov_len > rq->arena_size - (from - base))
         return false;
     *offset = from - base;
     return true;
 }
 
-static int pack_segments(struct ring_queue *a, const struct lp_request *req, struct ring_command *c)
+static int pack_segments(struct ring_queue *rq, const struct lp_request *req,
+                         struct ring_command *c)
 {
-    struct ring_segment *seg = a->view.segments + (size_t)c->id * RING_MAX_SEGMENTS;
+    struct ring_segment *seg = rq->view.segments + (size_t)c->id * RING_MAX_SEGMENTS;
     uint64_t sum = 0, offset;
 
     if (req->iovcnt > RING_MAX_SEGMENTS)
         return -EINVAL;
     for (uint32_t i = 0; i < req->iovcnt; i++) {
-        if (!arena_offset(a, &req->iov[i], &offset))
+        if (!arena_offset(rq, &req->iov[i], &offset))
             return -EINVAL;
         atomic_store_explicit(&seg[i].addr, offset, memory_order_relaxed);
         atomic_store_explicit(&seg[i].length, req->iov[i].iov_len, memory_order_relaxed);
@@ -75,7 +76,7 @@ static int pack_segments(struct ring_queue *a, const struct lp_request *req, str
     return sum == req->length ? 0 : -EINVAL;
 }
 
-static int pack_data(struct ring_queue *a, const struct lp_request *req, struct ring_command *c)
+static int pack_data(struct ring_queue *rq, const struct lp_request *req, struct ring_command *c)
 {
     if (req->flags & LP_PREPARED) {
         c->addr = req->dma;
@@ -84,66 +85,66 @@ static int pack_data(struct ring_queue *a, const struct lp_request *req, struct 
     if (req->op != LP_READ && req->op != LP_WRITE)
         return 0;
     if (req->iovcnt != 1)
-        return pack_segments(a, req, c);
+        return pack_segments(rq, req, c);
     c->nseg = 1;
-    if (req->iov->iov_len != req->length || !arena_offset(a, req->iov, &c->addr))
+    if (req->iov->iov_len != req->length || !arena_offset(rq, req->iov, &c->addr))
         return -EINVAL;
     return 0;
 }
 
-static void publish(struct ring_queue *a)
+static void publish(struct ring_queue *rq)
 {
-    atomic_store_explicit(&a->view.shared->sq_tail, a->sq_tail, memory_order_release);
-    a->sq_published = a->sq_tail;
+    atomic_store_explicit(&rq->view.shared->sq_tail, rq->sq_tail, memory_order_release);
+    rq->sq_published = rq->sq_tail;
 }
 
-static void send(struct ring_queue *a, struct lp_request *req)
+static void send(struct ring_queue *rq, struct lp_request *req)
 {
     struct ring_command c = {.op = (uint8_t)req->op,
                              .flags = (uint8_t)req->flags,
-                             .id = a->free_ids[a->free_count - 1],
+                             .id = rq->free_ids[rq->free_count - 1],
                              .length = (uint32_t)req->length,
                              .offset = req->offset};
-    int e = req->length > RING_MAX_TRANSFER ? -EINVAL : pack_data(a, req, &c);
+    int e = req->length > RING_MAX_TRANSFER ? -EINVAL : pack_data(rq, req, &c);
 
     if (e != 0) {
-        finish(a, req, e);
+        finish(rq, req, e);
         return;
     }
-    a->free_count--;
-    a->slots[c.id] = req;
-    a->in_flight++;
-    ring_sqe_store(&a->view.sq[a->sq_tail & a->view.mask], &c);
-    a->sq_tail++;
-    a->owes_wake = true;
-    if (a->sq_tail - a->sq_published >= PUBLISH_EVERY)
-        publish(a);
+    rq->free_count--;
+    rq->slots[c.id] = req;
+    rq->in_flight++;
+    ring_sqe_store(&rq->view.sq[rq->sq_tail & rq->view.mask], &c);
+    rq->sq_tail++;
+    rq->owes_wake = true;
+    if (rq->sq_tail - rq->sq_published >= PUBLISH_EVERY)
+        publish(rq);
 }
 
-static int ring_submit(struct lp_queue *q, struct lp_request *req)
+static int ring_submit(struct lp_queue *head, struct lp_request *req)
 {
-    struct ring_queue *a = (struct ring_queue *)q;
+    struct ring_queue *rq = (struct ring_queue *)head;
 
-    if (a->taken == a->depth)
+    if (rq->taken == rq->depth)
         return -EAGAIN;
-    a->taken++;
-    if (a->session)
-        send(a, req);
+    rq->taken++;
+    if (rq->session)
+        send(rq, req);
     else
-        list_add(&a->held, req);
+        list_add(&rq->held, req);
     return 0;
 }
 
-static void ring_kick(struct lp_queue *q)
+static void ring_kick(struct lp_queue *head)
 {
-    struct ring_queue *a = (struct ring_queue *)q;
+    struct ring_queue *rq = (struct ring_queue *)head;
 
-    if (!a->owes_wake)
+    if (!rq->owes_wake)
         return;
-    a->owes_wake = false;
-    if (a->sq_tail != a->sq_published)
-        publish(a);
-    ring_wake(&a->wait, &a->view.shared->driver_sleeping);
+    rq->owes_wake = false;
+    if (rq->sq_tail != rq->sq_published)
+        publish(rq);
+    ring_wake(&rq->wait, &rq->view.shared->driver_sleeping);
 }
 
 /* ---- receiving ---- */
@@ -156,202 +157,202 @@ static int checked_status(uint64_t word)
     return status <= 0 && status >= -4095 ? status : -EIO;
 }
 
-static void complete(struct ring_queue *a, struct lp_request *req)
+static void complete(struct ring_queue *rq, struct lp_request *req)
 {
-    a->taken--;
-    a->q.stats.requests++;
+    rq->taken--;
+    rq->head.stats.requests++;
     if (req->status == 0 && req->op == LP_READ)
-        a->q.stats.bytes_read += req->length;
+        rq->head.stats.bytes_read += req->length;
     else if (req->status == 0 && req->op == LP_WRITE)
-        a->q.stats.bytes_written += req->length;
+        rq->head.stats.bytes_written += req->length;
     req->complete(req);
 }
 
-static int complete_done(struct ring_queue *a)
+static int complete_done(struct ring_queue *rq)
 {
-    struct request_list now = list_take_all(&a->done);
+    struct request_list now = list_take_all(&rq->done);
     struct lp_request *req;
     int n = 0;
 
     while ((req = list_take(&now)) != NULL) {
-        complete(a, req);
+        complete(rq, req);
         n++;
     }
     return n;
 }
 
-static int reap(struct ring_queue *a)
+static int reap(struct ring_queue *rq)
 {
-    uint32_t tail = atomic_load_explicit(&a->view.shared->cq_tail, memory_order_acquire);
-    uint32_t ready = tail - a->cq_head;
+    uint32_t tail = atomic_load_explicit(&rq->view.shared->cq_tail, memory_order_acquire);
+    uint32_t ready = tail - rq->cq_head;
 
-    if (ready > a->in_flight) {
-        ring_host_end_session(a->host, a->session, "it completed more than was submitted");
+    if (ready > rq->in_flight) {
+        ring_host_end_session(rq->host, rq->session, "it completed more than was submitted");
         return 0;
     }
     for (uint32_t i = 0; i < ready; i++) {
         uint64_t word =
-            atomic_load_explicit(&a->view.cq[a->cq_head & a->view.mask], memory_order_relaxed);
+            atomic_load_explicit(&rq->view.cq[rq->cq_head & rq->view.mask], memory_order_relaxed);
         uint64_t id = word >> 32;
-        if (id >= a->depth || !a->slots[id]) {
-            ring_host_end_session(a->host, a->session, "it completed what was not in flight");
+        if (id >= rq->depth || !rq->slots[id]) {
+            ring_host_end_session(rq->host, rq->session, "it completed what was not in flight");
             return (int)i;
         }
-        struct lp_request *req = a->slots[id];
-        a->cq_head++;
-        a->slots[id] = NULL;
-        a->free_ids[a->free_count++] = (uint16_t)id;
-        a->in_flight--;
+        struct lp_request *req = rq->slots[id];
+        rq->cq_head++;
+        rq->slots[id] = NULL;
+        rq->free_ids[rq->free_count++] = (uint16_t)id;
+        rq->in_flight--;
         req->status = checked_status(word);
-        complete(a, req);
+        complete(rq, req);
     }
     return (int)ready;
 }
 
 /* For the monitor, which ends a driver that makes no progress while somebody waits for it. */
-static void show_progress(struct ring_queue *a)
+static void show_progress(struct ring_queue *rq)
 {
-    atomic_store_explicit(&a->progress->in_flight, a->in_flight, memory_order_relaxed);
-    atomic_store_explicit(&a->progress->completed, (unsigned)a->q.stats.requests,
+    atomic_store_explicit(&rq->progress->in_flight, rq->in_flight, memory_order_relaxed);
+    atomic_store_explicit(&rq->progress->completed, (unsigned)rq->head.stats.requests,
                           memory_order_relaxed);
-    atomic_store_explicit(&a->progress->polls, ++a->polls, memory_order_relaxed);
-    a->q.stats.syscalls = a->wait.syscalls;
+    atomic_store_explicit(&rq->progress->polls, ++rq->polls, memory_order_relaxed);
+    rq->head.stats.syscalls = rq->wait.syscalls;
 }
 
 /* ---- a driver's end and the next one ---- */
 
-static void reset_slots(struct ring_queue *a)
+static void reset_slots(struct ring_queue *rq)
 {
-    a->free_count = 0;
-    for (unsigned id = a->depth; id-- > 0;) {
-        if (a->slots[id])
-            finish(a, a->slots[id], -EIO);
-        a->slots[id] = NULL;
-        a->free_ids[a->free_count++] = (uint16_t)id;
+    rq->free_count = 0;
+    for (unsigned id = rq->depth; id-- > 0;) {
+        if (rq->slots[id])
+            finish(rq, rq->slots[id], -EIO);
+        rq->slots[id] = NULL;
+        rq->free_ids[rq->free_count++] = (uint16_t)id;
     }
-    a->in_flight = 0;
-    a->sq_tail = a->sq_published = a->cq_head = 0;
-    a->owes_wake = false;
+    rq->in_flight = 0;
+    rq->sq_tail = rq->sq_published = rq->cq_head = 0;
+    rq->owes_wake = false;
 }
 
-static void leave_session(struct ring_queue *a)
+static void leave_session(struct ring_queue *rq)
 {
-    reset_slots(a);
-    if (a->session)
-        ring_host_release(a->host, a->session);
-    a->session = NULL;
+    reset_slots(rq);
+    if (rq->session)
+        ring_host_release(rq->host, rq->session);
+    rq->session = NULL;
 }
 
-static void join_session(struct ring_queue *a, uint64_t wait_ns)
+static void join_session(struct ring_queue *rq, uint64_t wait_ns)
 {
     struct lp_request *req;
     bool failed;
 
-    a->session = ring_host_take(a->host, wait_ns, &failed);
-    if (a->session) {
-        ring_view_at(&a->view, a->session->control.base, a->depth, a->index);
-        while ((req = list_take(&a->held)) != NULL)
-            send(a, req);
+    rq->session = ring_host_take(rq->host, wait_ns, &failed);
+    if (rq->session) {
+        ring_view_at(&rq->view, rq->session->control.base, rq->depth, rq->index);
+        while ((req = list_take(&rq->held)) != NULL)
+            send(rq, req);
     } else if (failed) {
-        while ((req = list_take(&a->held)) != NULL)
-            finish(a, req, -ENODEV);
+        while ((req = list_take(&rq->held)) != NULL)
+            finish(rq, req, -ENODEV);
     }
 }
 
-static bool session_over(const struct ring_queue *a)
+static bool session_over(const struct ring_queue *rq)
 {
-    return !a->session || atomic_load_explicit(&a->session->dead, memory_order_relaxed);
+    return !rq->session || atomic_load_explicit(&rq->session->dead, memory_order_relaxed);
 }
 
-static int change_session(struct ring_queue *a, uint64_t wait_ns)
+static int change_session(struct ring_queue *rq, uint64_t wait_ns)
 {
-    if (a->session)
-        leave_session(a);
-    else if (a->held.first)
-        join_session(a, wait_ns);
-    int n = complete_done(a);
-    show_progress(a);
+    if (rq->session)
+        leave_session(rq);
+    else if (rq->held.first)
+        join_session(rq, wait_ns);
+    int n = complete_done(rq);
+    show_progress(rq);
     return n;
 }
 
 /* ---- polling ---- */
 
-static int wait_and_reap(struct ring_queue *a, uint64_t wait_ns)
+static int wait_and_reap(struct ring_queue *rq, uint64_t wait_ns)
 {
     bool ready;
 
-    show_progress(a);
-    atomic_store_explicit(&a->progress->waiting, true, memory_order_relaxed);
-    ready = ring_wait_for(&a->wait, &a->view.shared->cq_tail, a->cq_head,
-                          &a->view.shared->app_sleeping, &a->session->dead, wait_ns);
-    atomic_store_explicit(&a->progress->waiting, false, memory_order_relaxed);
-    return ready ? reap(a) : 0;
+    show_progress(rq);
+    atomic_store_explicit(&rq->progress->waiting, true, memory_order_relaxed);
+    ready = ring_wait_for(&rq->wait, &rq->view.shared->cq_tail, rq->cq_head,
+                          &rq->view.shared->app_sleeping, &rq->session->dead, wait_ns);
+    atomic_store_explicit(&rq->progress->waiting, false, memory_order_relaxed);
+    return ready ? reap(rq) : 0;
 }
 
-static int ring_poll(struct lp_queue *q, uint64_t wait_ns)
+static int ring_poll(struct lp_queue *head, uint64_t wait_ns)
 {
-    struct ring_queue *a = (struct ring_queue *)q;
+    struct ring_queue *rq = (struct ring_queue *)head;
 
-    if (session_over(a))
-        return change_session(a, wait_ns);
-    ring_kick(q);
-    int n = complete_done(a) + reap(a);
-    if (n == 0 && a->in_flight > 0 && wait_ns > 0)
-        n = wait_and_reap(a, wait_ns);
+    if (session_over(rq))
+        return change_session(rq, wait_ns);
+    ring_kick(head);
+    int n = complete_done(rq) + reap(rq);
+    if (n == 0 && rq->in_flight > 0 && wait_ns > 0)
+        n = wait_and_reap(rq, wait_ns);
     /* What the callbacks submitted goes out now, not at the next poll. */
-    ring_kick(q);
-    show_progress(a);
+    ring_kick(head);
+    show_progress(rq);
     return n;
 }
 
-static void ring_close(struct lp_queue *q)
+static void ring_close(struct lp_queue *head)
 {
-    struct ring_queue *a = (struct ring_queue *)q;
+    struct ring_queue *rq = (struct ring_queue *)head;
 
-    if (a->session)
-        ring_host_release(a->host, a->session);
-    free(a->slots);
-    free(a->free_ids);
-    free(a);
+    if (rq->session)
+        ring_host_release(rq->host, rq->session);
+    free(rq->slots);
+    free(rq->free_ids);
+    free(rq);
 }
 
 /* No wait_fd: the driver wakes a futex, which no descriptor stands for. */
 static const struct lp_queue_ops ring_ops = {
     .submit = ring_submit, .kick = ring_kick, .poll = ring_poll, .close = ring_close};
 
-uint64_t ring_queue_sleeps(const struct lp_queue *q)
+uint64_t ring_queue_sleeps(const struct lp_queue *head)
 {
-    return ((const struct ring_queue *)q)->wait.sleeps;
+    return ((const struct ring_queue *)head)->wait.sleeps;
 }
 
 struct lp_queue *ring_queue_open(struct ring_host *h, unsigned i, const struct ring_host_opts *opts,
                                  struct lp_error *err)
 {
-    struct ring_queue *a = calloc(1, sizeof *a);
+    struct ring_queue *rq = calloc(1, sizeof *rq);
 
-    if (a) {
-        a->slots = calloc(opts->config.depth, sizeof *a->slots);
-        a->free_ids = calloc(opts->config.depth, sizeof *a->free_ids);
+    if (rq) {
+        rq->slots = calloc(opts->config.depth, sizeof *rq->slots);
+        rq->free_ids = calloc(opts->config.depth, sizeof *rq->free_ids);
     }
-    if (!a || !a->slots || !a->free_ids) {
-        lp_error_sys(err, ENOMEM, "ring queue");
-        if (a) {
-            free(a->slots);
-            free(a->free_ids);
+    if (!rq || !rq->slots || !rq->free_ids) {
+        lp_error_sys(err, ENOMEM, "cannot make a queue of the host");
+        if (rq) {
+            free(rq->slots);
+            free(rq->free_ids);
         }
-        free(a);
+        free(rq);
         return NULL;
     }
-    a->q.ops = &ring_ops;
-    a->q.limits = opts->limits;
-    a->host = h;
-    a->arena = opts->arena;
-    a->arena_size = opts->arena_size;
-    a->index = i;
-    a->depth = opts->config.depth;
-    a->progress = ring_host_progress(h, i);
-    ring_wait_init(&a->wait, opts->config.may_spin != 0);
-    reset_slots(a);
-    join_session(a, 0);
-    return &a->q;
+    rq->head.ops = &ring_ops;
+    rq->head.limits = opts->limits;
+    rq->host = h;
+    rq->arena = opts->arena;
+    rq->arena_size = opts->arena_size;
+    rq->index = i;
+    rq->depth = opts->config.depth;
+    rq->progress = ring_host_progress(h, i);
+    ring_wait_init(&rq->wait, opts->config.may_spin != 0);
+    reset_slots(rq);
+    join_session(rq, 0);
+    return &rq->head;
 }

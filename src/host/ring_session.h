@@ -49,10 +49,10 @@ struct ring_session {
     char mode[128];
 };
 
-/* Starts a driver and waits (at most 10 s) until it serves. NULL: see err. fds: arena, iommu or -1,
- * disk or -1; they stay the caller's. */
+/* Starts a driver and waits until it serves: at most 10 s, and no longer than until stop_event (-1:
+ * none) can be read. NULL: see err. fds: arena, iommu or -1, disk or -1; they stay the caller's. */
 struct ring_session *ring_session_start(const char *program, const struct ring_config *config,
-                                        const int fds[3], struct lp_error *err);
+                                        const int fds[3], int stop_event, struct lp_error *err);
 
 /* Ends the process if it lives, reaps it, says how it ended ("killed by signal 9") in how (at
  * least 64 bytes), adds its CPU time to *cpu_ns. Called with no lock held, by one thread. */

@@ -79,15 +79,19 @@ __attribute__((noreturn)) static void exec_driver(const char *program, int socke
     _exit(127);
 }
 
-static int await_reply(struct ring_session *s, struct lp_error *err)
+static int await_reply(struct ring_session *s, int stop_event, struct lp_error *err)
 {
     struct ring_reply reply;
-    struct pollfd p = {.fd = s->socket, .events = POLLIN};
+    struct pollfd p[2] = {{.fd = s->socket, .events = POLLIN},
+                          {.fd = stop_event, .events = POLLIN}}; /* -1 is never ready */
     int ready;
 
     do
-        ready = poll(&p, 1, START_TIMEOUT_MS);
+        ready = poll(p, 2, START_TIMEOUT_MS);
     while (ready < 0 && errno == EINTR);
+    if (ready > 0 && p[1].revents != 0)
+        return lp_error_set(err, LP_ERROR_SYS, ECANCELED,
+                            "the driver process was ended while it started: the host stops");
     if (ready == 0)
         return lp_error_set(err, LP_ERROR_PEER, ETIMEDOUT,
                             "the driver process did not start within 10 s");
@@ -129,14 +133,14 @@ static int launch(struct ring_session *s, const char *program, struct lp_error *
 }
 
 struct ring_session *ring_session_start(const char *program, const struct ring_config *config,
-                                        const int fds[3], struct lp_error *err)
+                                        const int fds[3], int stop_event, struct lp_error *err)
 {
     struct ring_session *s = calloc(1, sizeof *s);
     uint64_t cpu_ns = 0;
     char how[64];
 
     if (!s) {
-        lp_error_sys(err, ENOMEM, "driver session");
+        lp_error_sys(err, ENOMEM, "cannot start a driver");
         return NULL;
     }
     s->socket = -1;
@@ -154,7 +158,7 @@ struct ring_session *ring_session_start(const char *program, const struct ring_c
         lp_error_sys(err, -e, "cannot send the driver its configuration");
         goto fail;
     }
-    if (await_reply(s, err) == 0)
+    if (await_reply(s, stop_event, err) == 0)
         return s;
 fail:
     if (s->pid > 0)

@@ -84,12 +84,15 @@ int discover(struct net_reactor *r, const struct link_opts *opts,
 
     own.login.discovery = true;
     own.login.target_name = NULL;
+    own.checking = own.down = NULL;
+    own.failed = NULL;
+    own.attention = NULL;
     own.ping_idle_ns = 0; /* nothing but SendTargets and Logout is allowed there (4.3) */
     own.depth = 1;
     s.link = link_open(r, &own, err);
     if (!s.link)
         return -1;
-    if (link_wait(s.link, err) < 0)
+    if (link_wait(s.link, 0, err) < 0)
         goto out;
     text.deadline_ns = net_now_exact(r) + own.login_ns;
     ini_text(link_conn(s.link), &text);

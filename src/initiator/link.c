@@ -86,6 +86,8 @@ static void arm(struct link *link)
 
 static void fail(struct link *link, const struct lp_error *why)
 {
+    if (link->state == LINK_FAILED || link->state == LINK_CLOSING)
+        return;
     link->state = LINK_FAILED;
     link->error = *why;
     commands_fail_all(link, why->code == ESTALE ? -ESTALE : -EIO);
@@ -93,10 +95,18 @@ static void fail(struct link *link, const struct lp_error *why)
         link->opts.failed(link->opts.user, link, &link->error);
 }
 
+static void set_home(struct link *link, const char *host, uint16_t port)
+{
+    if (host != link->home)
+        snprintf(link->home, sizeof(link->home), "%s", host);
+    link->home_port = port;
+}
+
 /* The attempt or session is over; when is the next one? */
 static void begin_again(struct link *link)
 {
     uint64_t wait = link->backoff_ns, agreed = link->wait_s * SECOND;
+    bool at_home = link->hops == 0;
 
     if (link->state == LINK_FAILED || link->state == LINK_CLOSING)
         return;
@@ -113,10 +123,13 @@ static void begin_again(struct link *link)
         return;
     }
     link->stats.failures++;
-    /* The target may still be where it was configured. */
-    snprintf(link->host, sizeof(link->host), "%s", link->opts.host);
-    link->port = link->opts.port;
+    if (at_home && !link->logged_in)
+        set_home(link, link->opts.host, link->opts.port);
+    /* The target may still be where it was before a redirection for a time. */
+    snprintf(link->host, sizeof(link->host), "%s", link->home);
+    link->port = link->home_port;
     link->hops = 0;
+    link->moving = false;
     link->connect_at = now(link) + (agreed > wait ? agreed : wait);
     link->wait_s = 0;
     link->backoff_ns = earlier(link->backoff_ns * 2, link->opts.backoff_max_ns);
@@ -124,6 +137,8 @@ static void begin_again(struct link *link)
 
 static void end_session(struct link *link)
 {
+    bool was_logged_in = link->state == LINK_UP || link->state == LINK_CHECKING;
+
     link->over = false;
     if (link->conn)
         ini_conn_free(link->conn);
@@ -131,7 +146,11 @@ static void end_session(struct link *link)
     link->conn = NULL;
     link->session = NULL;
     link->ping_out = link->reset_out = false;
+    link->aborts_by_ns = 0;
     begin_again(link);
+    commands_fail_probes(link);
+    if (was_logged_in && link->opts.down)
+        link->opts.down(link->opts.user, link);
 }
 
 void link_drop(struct link *link, const char *why)
@@ -139,7 +158,9 @@ void link_drop(struct link *link, const char *why)
     if (link->drop_stream || !link->stream)
         return;
     link->stats.drops++;
-    link_log(link, "%s: %s", net_stream_peer(link->stream), why);
+    link_log(link, "%s: %s", link_portal(link), why);
+    if (link->state == LINK_UP || link->state == LINK_CHECKING)
+        lp_error_set(&link->error, LP_ERROR_PEER, ECONNRESET, "%s", why);
     link->drop_stream = true;
 }
 
@@ -193,8 +214,6 @@ static void on_closed(void *user, const struct lp_error *why)
 {
     struct link *link = user;
 
-    if (link->state == LINK_UP || link->state == LINK_CHECKING)
-        link->error = *why;
     link_drop(link, why->msg);
     link_settle(link);
 }
@@ -208,6 +227,10 @@ static void on_logged_in(struct link *link)
 {
     link->stats.logins++;
     link->state = LINK_CHECKING;
+    link->logged_in = true;
+    link->tried_twice = false;
+    if (link->moving)
+        set_home(link, link->host, link->port);
     link->limit = link->opts.depth;
     link->wait_s = ini_session_params(link->session)->default_time2wait;
     if (link->opts.checking)
@@ -225,6 +248,11 @@ static void on_login_failed(struct link *link, const struct ini_event *event)
         link_log(link, "trying once more with the CHAP algorithm MD5 alone");
         link->opts.login.chap_algorithms = "5";
         link->redirected = true; /* to the same place, at once */
+        return;
+    }
+    if (event->login.status == ISCSI_LOGIN_TOO_MANY_CONNECTIONS && !link->tried_twice) {
+        link_log(link, "trying once more, as the target has dropped our old session by now");
+        link->tried_twice = link->redirected = true;
         return;
     }
     link->login_final = !event->login.retryable;
@@ -250,6 +278,7 @@ static void on_redirect(struct link *link, const struct ini_event *event)
     }
     link->port = port;
     link->redirected = true;
+    link->moving = event->redirect.permanent;
     link_log(link, "redirected to %s", event->redirect.address);
 }
 
@@ -277,8 +306,7 @@ static void on_conn_close(struct link *link, const struct ini_event *event)
     link->drop_stream = true;
     if (event->close.why != INI_CLOSE_LOGGED_OUT && event->close.why != INI_CLOSE_LOGIN) {
         link->stats.drops++;
-        link_log(link, "connection to %s given up: %s", net_stream_peer(link->stream),
-                 event->close.sentence);
+        link_log(link, "connection to %s given up: %s", link_portal(link), event->close.sentence);
     }
 }
 
@@ -347,7 +375,7 @@ static void on_connected(void *user, struct net_stream *stream, const struct lp_
         return;
     }
     link->stream = stream;
-    link->login_final = false;
+    link->login_final = link->logged_in = false;
     link->session = ini_session_new(&opts, &err);
     link->conn = link->session ? ini_conn_new(link->session, 0, &err) : NULL;
     if (!link->conn) {
@@ -373,6 +401,7 @@ static void connect_now(struct link *link)
     struct lp_error err;
 
     link->state = LINK_CONNECTING;
+    link->logged_in = false;
     link->connecting = net_connect(link->reactor, link->host, link->port, &link->opts.connect,
                                    on_connected, link, &err);
     if (!link->connecting)
@@ -436,9 +465,11 @@ struct link *link_open(struct net_reactor *r, const struct link_opts *opts, stru
     link->opts = *opts;
     link->backoff_ns = SECOND / 2;
     link->limit = opts->depth;
+    link->was_up = opts->seen_before;
     link->timer = (struct net_timer){.callback = on_timer, .user = link};
     snprintf(link->host, sizeof(link->host), "%s", opts->host);
     link->port = opts->port;
+    set_home(link, opts->host, opts->port);
     link->connect_at = net_now_exact(r);
     if (net_timer_set(r, &link->timer, link->connect_at) < 0) {
         lp_error_sys(err, ENOMEM, "iSCSI session");
@@ -454,6 +485,7 @@ void link_ready(struct link *link)
         return;
     link->state = LINK_UP;
     link->was_up = true;
+    link->hold_told = false;
     link->backoff_ns = SECOND / 2;
     link->hops = 0;
     link->heard_ns = now(link);
@@ -467,6 +499,15 @@ void link_refuse(struct link *link, const struct lp_error *why)
     if (link->stream)
         link->drop_stream = true;
     fail(link, &reason);
+    net_timer_set(link->reactor, &link->timer, now(link));
+}
+
+void link_postpone(struct link *link, const struct lp_error *why)
+{
+    if (link->state != LINK_CHECKING)
+        return;
+    link_drop(link, why->msg);
+    link->error = *why;
     net_timer_set(link->reactor, &link->timer, now(link));
 }
 

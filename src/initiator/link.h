@@ -16,7 +16,7 @@
  *     +--> FAILED: an error that waiting does not mend, before the link was ever up; or closed
  *
  * Threads: a link belongs to the thread of its reactor. Callbacks come from net_run_once(), never
- * from inside link_submit().
+ * from inside link_submit(). They may submit, but not close the link.
  */
 #ifndef INITIATOR_LINK_H
 #define INITIATOR_LINK_H
@@ -39,6 +39,8 @@ enum {
 struct link_opts {
     const char *host;
     uint16_t port;
+    bool seen_before; /* its LUN has been seen through another link: it is waited for from the start
+                       */
     struct login_ini_opts login; /* names, ISID, credentials, wishes; copied but for strings */
     bool allow_short_secrets;
     unsigned depth; /* commands in flight */
@@ -53,6 +55,9 @@ struct link_opts {
 
     /* Logged in: check that it is still the right LUN, then call link_ready() or link_refuse(). */
     void (*checking)(void *user, struct link *link);
+    /* A link that was CHECKING or UP has lost its session; it begins again by itself. May be NULL.
+     */
+    void (*down)(void *user, struct link *link);
     void (*failed)(void *user, struct link *link, const struct lp_error *why); /* state FAILED */
     /* For people: what happened, one sentence. May be NULL. */
     void (*log)(void *user, const char *sentence);
@@ -92,6 +97,9 @@ struct net_reactor *link_reactor(struct link *link);
 void link_ready(struct link *link);
 /* It is not what it was: no command goes there any more. State FAILED. */
 void link_refuse(struct link *link, const struct lp_error *why);
+/* It could not be found out, or the LUN is not there yet: the session is given up and the check
+ * begins again after the back-off. Nothing unless CHECKING. */
+void link_postpone(struct link *link, const struct lp_error *why);
 
 struct link_stats {
     uint64_t logins, commands, retries, replays, aborts, resets, drops, pings;
@@ -107,7 +115,8 @@ const struct link_stats *link_stats(const struct link *link);
 struct link_command {
     /* Set by the caller; zeroed before. */
     struct ini_task task; /* lun, cdb, cdb_length, attr, direction, iov, iov_count, length */
-    bool probe;           /* part of the check: runs in state CHECKING too, is never held */
+    bool probe;           /* part of the check: runs in state CHECKING too; is never held, but ends
+                           * with -EIO when the session does */
     uint64_t command_ns;  /* 0: the link's */
     void (*done)(struct link_command *command);
     void *user;
@@ -118,7 +127,7 @@ struct link_command {
      *  protected; -EACCES reserved by another initiator; -ENXIO no such LUN; -EOPNOTSUPP the
      *  command is unknown there; -EINVAL out of range; -EILSEQ miscompare; -ETIMEDOUT the target
      *  did not answer, or did not come back in time; -ESTALE the LUN is another one now;
-     *  -ECANCELED the link was closed */
+     *  -ECANCELED the link was closed; -EINVAL also: iov holds fewer bytes than length */
     uint32_t transferred;
     bool has_sense;
     struct scsi_sense sense;
@@ -129,13 +138,20 @@ struct link_command {
     uint64_t first_ns; /* when it was submitted */
     uint64_t again_ns; /* when it is sent again */
     struct ini_tmf tmf;
-    uint8_t retries, attentions;
+    uint8_t retries, delays, attentions;
     uint8_t step; /* of giving up on it */
     bool in_flight, tmf_out;
+    bool sent; /* once: the target may have seen it */
 };
 
 /* Never calls back from inside. */
 void link_submit(struct link *link, struct link_command *command);
+
+/* Moves commands of `from` that were never sent, because it is not up, to `to`, another link to the
+ * same LUN on the same reactor; how long they may wait counts on. What was sent stays: only a new
+ * login of its own session makes sure that the target does not run it any more. Returns how
+ * many. */
+unsigned link_move_unsent(struct link *from, struct link *to);
 
 /* Sends what was submitted at once instead of before the reactor sleeps. */
 void link_flush(struct link *link);

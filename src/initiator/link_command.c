@@ -15,7 +15,7 @@
 
 #define MILLISECOND 1000000ull
 
-enum { ATTENTIONS_MAX = 16, LATE_MAX = 2, GROW_AFTER = 64 };
+enum { ATTENTIONS_MAX = 16, LATE_MAX = 2, GROW_AFTER = 64, DOUBLINGS_MAX = 6 };
 
 /* ---- lists ---- */
 
@@ -135,13 +135,23 @@ static enum verdict not_ready(struct link *link, struct link_command *c)
     return error(c, c->sense.asc == 0x3a ? -ENXIO : -EIO);
 }
 
+static void log_sense(struct link *link, const struct link_command *c)
+{
+    char text[160];
+
+    link_log(link, "the target reports for a command (%02Xh): %s", c->task.cdb[0],
+             scsi_sense_text(&c->sense, text, sizeof(text)));
+}
+
 static enum verdict check_condition(struct link *link, struct link_command *c)
 {
     c->has_sense = scsi_sense_unpack(&c->sense, c->task.sense, c->task.sense_length);
     if (!c->has_sense)
         return retry(c, AGAIN, -EIO);
-    if (c->sense.deferred) /* it belongs to an earlier write: tell this one, nobody else waits */
-        return error(c, -EIO);
+    /* It belongs to an earlier write, and this command was not executed (SPC-4 4.5.5). Nobody else
+     * is left to be told of an error. */
+    if (c->sense.deferred)
+        return c->sense.key <= 0x1 ? retry(c, AGAIN, -EIO) : error(c, -EIO);
     switch (c->sense.key) {
     case 0x0: /* NO SENSE */
     case 0x1: /* RECOVERED ERROR */
@@ -158,7 +168,8 @@ static enum verdict check_condition(struct link *link, struct link_command *c)
         return retry(c, AGAIN, -EIO);
     case 0xe:
         return error(c, -EILSEQ);
-    default:
+    default: /* MEDIUM ERROR, HARDWARE ERROR among them */
+        log_sense(link, c);
         return error(c, -EIO);
     }
 }
@@ -204,9 +215,10 @@ static enum verdict judge(struct link *link, struct link_command *c)
     case INI_OK:
         return judge_status(link, c);
     case INI_LOST:
-    case INI_REFUSED:
         link->stats.replays++;
         return held_too_long ? error(c, -ETIMEDOUT) : AGAIN;
+    case INI_REFUSED: /* the session is about to end: not at once, but in the next one */
+        return held_too_long ? error(c, -ETIMEDOUT) : LATER;
     case INI_ABORTED:
         return held_too_long || c->step > LATE_MAX ? error(c, -ETIMEDOUT) : AGAIN;
     default:
@@ -216,12 +228,18 @@ static enum verdict judge(struct link *link, struct link_command *c)
 
 static uint64_t delay_of(const struct link_command *c)
 {
-    unsigned doublings = c->retries < 6 ? c->retries : 6;
-
-    return (50 * MILLISECOND) << doublings; /* to 3.2 s */
+    return (50 * MILLISECOND) << c->delays; /* to 3.2 s */
 }
 
 /* ---- sending ---- */
+
+/* Of commands that a link which ends or has ended leaves undone. */
+static int end_status(const struct link *link)
+{
+    if (link->state == LINK_CLOSING)
+        return -ECANCELED;
+    return link->error.code == ESTALE ? -ESTALE : -EIO;
+}
 
 static void conclude(struct link *link, struct link_command *c)
 {
@@ -231,10 +249,7 @@ static void conclude(struct link *link, struct link_command *c)
     list_remove(&link->flying, c);
     c->transferred = task->transferred;
     if (link->state == LINK_CLOSING || link->state == LINK_FAILED) {
-        finish(link, c,
-               task->result == INI_OK && task->scsi_status == 0 ? 0
-               : link->state == LINK_CLOSING                    ? -ECANCELED
-                                                                : -EIO);
+        finish(link, c, task->result == INI_OK && task->scsi_status == 0 ? 0 : end_status(link));
         return;
     }
     verdict = judge(link, c);
@@ -247,15 +262,11 @@ static void conclude(struct link *link, struct link_command *c)
         finish(link, c, c->status);
         return;
     }
-    if (c->probe && link->state != LINK_CHECKING && link->state != LINK_UP) {
-        finish(link, c, -EIO); /* the check begins anew with the next session */
-        return;
-    }
     link->stats.retries++;
     if (verdict == LATER) {
         c->again_ns = net_now(link->reactor) + delay_of(c);
-        if (c->retries < 6)
-            c->retries++;
+        if (c->delays < DOUBLINGS_MAX)
+            c->delays++;
         list_append(&link->later, c);
     } else {
         list_insert(&link->queue, c);
@@ -277,7 +288,7 @@ static void launch(struct link *link, struct link_command *c)
 
     link->stats.commands++;
     list_append(&link->flying, c);
-    c->in_flight = true;
+    c->in_flight = c->sent = true;
     c->task.done = on_done;
     c->task.user = c;
     c->task.deadline_ns = net_now(link->reactor) + time;
@@ -295,6 +306,8 @@ void commands_pump(struct link *link)
 {
     struct link_command *c = link->queue.first;
 
+    if (link->state != LINK_UP && link->state != LINK_CHECKING)
+        return;
     while (c) {
         struct link_command *next = c->next;
 
@@ -308,21 +321,69 @@ void commands_pump(struct link *link)
     }
 }
 
+/* The machine trusts that iov holds length bytes. */
+static bool holds(const struct ini_task *task)
+{
+    uint64_t left = task->direction == INI_NONE ? 0 : task->length;
+
+    for (unsigned i = 0; i < task->iov_count && left > 0; i++)
+        left -= task->iov[i].iov_len < left ? task->iov[i].iov_len : left;
+    return left == 0;
+}
+
+static void wake_for(struct link *link, uint64_t at)
+{
+    if (at != NET_NEVER && (!link->timer.index || at < link->timer.at))
+        net_timer_set(link->reactor, &link->timer, at);
+}
+
 void link_submit(struct link *link, struct link_command *c)
 {
     c->link = link;
     c->first_ns = net_now(link->reactor);
-    c->retries = c->attentions = c->step = 0;
-    c->has_sense = c->tmf_out = false;
-    if (link->state == LINK_FAILED || link->state == LINK_CLOSING)
-        finish(link, c, link->error.code == ESTALE ? -ESTALE : -EIO);
+    c->retries = c->delays = c->attentions = c->step = 0;
+    c->has_sense = c->tmf_out = c->in_flight = c->sent = false;
+    c->transferred = 0;
+    if (!holds(&c->task))
+        finish(link, c, -EINVAL);
+    else if (link->state == LINK_FAILED || link->state == LINK_CLOSING)
+        finish(link, c, end_status(link));
+    else if (c->probe && link->state != LINK_CHECKING && link->state != LINK_UP)
+        finish(link, c, -EIO);
     else if (link->queue.count == 0 && may_go(link, c))
         launch(link, c);
     else
         list_append(&link->queue, c);
-    if (!link->timer.index || link->timer.at > commands_deadline(link) || link->finished.count)
-        net_timer_set(link->reactor, &link->timer,
-                      link->finished.count ? net_now(link->reactor) : commands_deadline(link));
+    wake_for(link, link->finished.count ? net_now(link->reactor) : commands_deadline(link));
+}
+
+static unsigned move_unsent(struct command_list *from, struct link *to)
+{
+    unsigned moved = 0;
+    struct link_command *next;
+
+    for (struct link_command *c = from->first; c; c = next) {
+        next = c->next;
+        if (c->sent || c->probe)
+            continue;
+        list_remove(from, c);
+        c->link = to;
+        list_insert(&to->queue, c);
+        moved++;
+    }
+    return moved;
+}
+
+unsigned link_move_unsent(struct link *from, struct link *to)
+{
+    unsigned moved;
+
+    if (from == to || from->state == LINK_UP)
+        return 0;
+    moved = move_unsent(&from->queue, to);
+    if (moved > 0)
+        wake_for(to, net_now(to->reactor)); /* it sends them from there */
+    return moved;
 }
 
 /* ---- time ---- */
@@ -341,7 +402,24 @@ uint64_t commands_deadline(const struct link *link)
 
         at = late < at ? late : at;
     }
-    return at;
+    return link->aborts_by_ns && link->aborts_by_ns < at ? link->aborts_by_ns : at;
+}
+
+static bool aborts_are_out(const struct link *link)
+{
+    for (const struct link_command *c = link->flying.first; c; c = c->next)
+        if (c->tmf_out)
+            return true;
+    return false;
+}
+
+static void tell_hold(struct link *link)
+{
+    if (!link->hold_told)
+        link_log(link, "I/O has waited %u s for the target and fails now; the last attempt: %s",
+                 (unsigned)(link->opts.hold_ns / 1000000000),
+                 link->error.msg[0] ? link->error.msg : "has not ended yet");
+    link->hold_told = true;
 }
 
 void commands_tick(struct link *link)
@@ -356,6 +434,12 @@ void commands_tick(struct link *link)
             list_insert(&link->queue, c);
         }
     }
+    if (link->aborts_by_ns && now >= link->aborts_by_ns) {
+        link->aborts_by_ns = 0;
+        if (aborts_are_out(link))
+            link_drop(link, "the target has reset the LUN but does not answer aborts; the session "
+                            "is given up");
+    }
     if (link->state == LINK_UP)
         return;
     for (struct link_command *c = link->queue.first; c; c = next) {
@@ -363,8 +447,24 @@ void commands_tick(struct link *link)
         if (now - c->first_ns >= link->opts.hold_ns) {
             list_remove(&link->queue, c);
             finish(link, c, -ETIMEDOUT);
+            tell_hold(link);
         }
     }
+}
+
+void commands_fail_probes(struct link *link)
+{
+    struct command_list *lists[] = {&link->queue, &link->later};
+    struct link_command *next;
+
+    for (unsigned i = 0; i < 2; i++)
+        for (struct link_command *c = lists[i]->first; c; c = next) {
+            next = c->next;
+            if (c->probe) {
+                list_remove(lists[i], c);
+                finish(link, c, -EIO);
+            }
+        }
 }
 
 void commands_fail_all(struct link *link, int status)
@@ -388,9 +488,11 @@ static void reset_done(struct ini_tmf *tmf)
     struct link *link = tmf->user;
 
     link->reset_out = false;
-    if (tmf->result == INI_OK && tmf->response == ISCSI_TMF_COMPLETE)
+    if (tmf->result == INI_OK && tmf->response == ISCSI_TMF_COMPLETE) {
         link_log(link, "the LUN was reset, as it did not answer");
-    else if (tmf->result != INI_LOST)
+        /* The memory of an abort is the machine's until it is answered. */
+        link->aborts_by_ns = net_now(link->reactor) + link->opts.abort_ns;
+    } else if (tmf->result != INI_LOST)
         link_drop(link, "neither an abort nor a reset of the LUN works; the session is given up");
 }
 
@@ -417,9 +519,9 @@ static void abort_done(struct ini_tmf *tmf)
     c->tmf_out = false;
     if (!c->in_flight)
         conclude(c->link, c);
-    /* 0 and 1: the task ends with this (I-TMF-03). */
-    else if ((tmf->result == INI_OK && tmf->response > ISCSI_TMF_NO_TASK) ||
-             tmf->result == INI_REJECTED)
+    /* 0 and 1: the task ends with this (I-TMF-03); lost: with its session. */
+    else if (tmf->result != INI_LOST &&
+             (tmf->result != INI_OK || tmf->response > ISCSI_TMF_NO_TASK))
         reset(c->link, c);
 }
 

@@ -21,6 +21,12 @@ struct link {
     /* Where to: the configured portal, or where a redirection led. */
     char host[LOGIN_ADDRESS_MAX];
     uint16_t port;
+    /* Where an attempt begins: the configured portal, or what a redirection for good named, as long
+     * as logins work there. */
+    char home[LOGIN_ADDRESS_MAX];
+    uint16_t home_port;
+    bool moving;    /* a redirection for good is being followed */
+    bool logged_in; /* in this attempt */
     unsigned hops;
     bool redirected; /* go there at once */
 
@@ -32,6 +38,8 @@ struct link {
     bool drop_stream; /* close it once no callback of the machine is running */
     bool over;        /* the session has ended */
     bool login_final; /* the login failed in a way that waiting does not mend */
+    bool tried_twice; /* after "too many connections" */
+    bool hold_told;   /* that waiting commands fail, once in an outage */
     unsigned wait_s;  /* before the next attempt, as the target asked or was agreed */
 
     struct net_timer timer;
@@ -52,6 +60,7 @@ struct link {
     unsigned good_in_a_row;
     struct ini_tmf reset; /* LOGICAL UNIT RESET */
     bool reset_out;
+    uint64_t aborts_by_ns; /* after a reset: aborts still without an answer then end the session */
 };
 
 void list_append(struct command_list *l, struct link_command *c);
@@ -73,6 +82,7 @@ void commands_tmf_late(struct link *link, struct ini_tmf *tmf);
 void commands_tick(struct link *link); /* delays and holds that are over */
 uint64_t commands_deadline(const struct link *link);
 void commands_fail_all(struct link *link, int status); /* those that wait */
-bool commands_tell(struct link *link);                 /* calls done; true: there were any */
+void commands_fail_probes(struct link *link); /* those of a check, when its session has ended */
+bool commands_tell(struct link *link);        /* calls done; true: there were any */
 
 #endif

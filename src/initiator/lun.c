@@ -15,7 +15,7 @@ enum { INQUIRY_ALLOCATION = 96, VPD_ALLOCATION = 252, MODE_ALLOCATION = 192 };
 
 /* ---- the steps ---- */
 
-enum after { NEXT, FATAL };
+enum after { NEXT, FATAL, NO_DISK };
 
 struct step {
     const char *what;
@@ -27,6 +27,9 @@ struct step {
     enum after (*take)(struct lun_info *info, const uint8_t *bytes, size_t n, struct lp_error *err);
 };
 
+static const char no_such_lun[] =
+    "the target has no such LUN; `lunpath luns` lists those that it has";
+
 static enum after take_inquiry(struct lun_info *info, const uint8_t *bytes, size_t n,
                                struct lp_error *err)
 {
@@ -34,12 +37,13 @@ static enum after take_inquiry(struct lun_info *info, const uint8_t *bytes, size
         return FATAL;
     if (info->inquiry.qualifier == 0 && info->inquiry.device_type == SCSI_TYPE_DISK)
         return NEXT;
-    lp_error_set(err, LP_ERROR_PEER, ENXIO,
-                 info->inquiry.qualifier != 0
-                     ? "the target has no such LUN; `lunpath luns` lists those that it has"
-                     : "the LUN is no disk but a device of SCSI type %u",
-                 info->inquiry.device_type);
-    return FATAL;
+    if (info->inquiry.qualifier != 0) {
+        lp_error_set(err, LP_ERROR_PEER, ENXIO, "%s", no_such_lun);
+        return FATAL;
+    }
+    lp_error_set(err, LP_ERROR_PEER, ENXIO, "the LUN is no disk but a %s (SCSI type %02Xh)",
+                 lun_type_name(info->inquiry.device_type), info->inquiry.device_type);
+    return NO_DISK;
 }
 
 static enum after take_pages(struct lun_info *info, const uint8_t *bytes, size_t n,
@@ -214,7 +218,7 @@ static const struct step steps[] = {
      SCSI_CAPACITY_16_SIZE,
      take_capacity_16},
     {"MODE SENSE(6)",
-     false,
+     true,
      false,
      NULL,
      {.command = SCSI_CMD_MODE_SENSE_6, .byte2 = 0x3f, .length = MODE_ALLOCATION},
@@ -268,30 +272,41 @@ static void command_failed(struct lun_probe *probe, const struct step *step)
     if (c->has_sense)
         scsi_sense_text(&c->sense, text, sizeof(text));
     if (c->status == -ENXIO)
-        lp_error_set(&err, LP_ERROR_PEER, ENXIO,
-                     "the target has no such LUN; `lunpath luns` lists those that it has");
+        lp_error_set(&err, LP_ERROR_PEER, ENXIO, "%s", no_such_lun);
     else
         lp_error_set(&err, LP_ERROR_PEER, -c->status, "%s failed: %s", step->what,
                      text[0] ? text : strerror(-c->status));
     end_probe(probe, &err);
 }
 
+/* An optional answer may be missing because the target does not know the question. A lost session
+ * is another matter; and when identities are to be compared, a failure is no answer. */
+static bool may_lack(const struct lun_probe *probe, const struct link_command *c)
+{
+    bool unknown = c->status == -EOPNOTSUPP || c->status == -EINVAL;
+
+    return link_session(probe->link) && (unknown || !probe->brief);
+}
+
 static void step_done(struct link_command *c)
 {
     struct lun_probe *probe = c->user;
     const struct step *step = &steps[probe->step];
+    enum after after = NEXT;
     struct lp_error err;
 
-    if (c->status != 0) {
-        /* An optional answer may be missing; a lost session is another matter. */
-        if (step->must || !link_session(probe->link)) {
-            command_failed(probe, step);
-            return;
-        }
-    } else if (step->take(&probe->info, probe->buffer, c->transferred, &err) == FATAL) {
-        end_probe(probe, &err);
+    if (c->status == 0)
+        after = step->take(&probe->info, probe->buffer, c->transferred, &err);
+    else if (step->must || !may_lack(probe, c)) {
+        command_failed(probe, step);
         return;
     }
+    if (after == NO_DISK && probe->any_type)
+        probe->done(probe, NULL);
+    else if (after != NEXT)
+        end_probe(probe, &err);
+    if (after != NEXT)
+        return;
     probe->step++;
     begin_step(probe);
 }
@@ -350,6 +365,53 @@ int lun_compare(const struct lun_info *before, const struct lun_info *now, struc
                         what);
 }
 
+bool lun_update(struct lun_info *info, const struct lun_info *now, bool brief)
+{
+    bool changed = info->size != now->size || info->write_protected != now->write_protected ||
+                   info->dpofua != now->dpofua || info->has_caching != now->has_caching ||
+                   info->caching.wce != now->caching.wce ||
+                   info->capacity.lbpme != now->capacity.lbpme;
+
+    if (!brief) {
+        *info = *now;
+        return changed;
+    }
+    info->size = now->size;
+    info->capacity = now->capacity;
+    info->write_protected = now->write_protected;
+    info->dpofua = now->dpofua;
+    info->has_caching = now->has_caching;
+    info->caching = now->caching;
+    return changed;
+}
+
+bool lun_attention_probes(uint16_t asc)
+{
+    return asc == 0x2a00 || asc == 0x2a01 || asc == 0x2a09 || asc == 0x3f03;
+}
+
+const char *lun_type_name(uint8_t device_type)
+{
+    static const char *const names[] = {
+        [0x00] = "disk",
+        [0x01] = "tape drive",
+        [0x03] = "processor",
+        [0x05] = "CD or DVD drive",
+        [0x07] = "optical memory",
+        [0x08] = "media changer",
+        [0x0c] = "storage array controller",
+        [0x0d] = "enclosure",
+        [0x0e] = "simplified disk",
+        [0x11] = "object store",
+        [0x14] = "zoned disk",
+        [0x1e] = "well known LUN",
+    };
+    size_t count = sizeof(names) / sizeof(*names);
+
+    return device_type < count && names[device_type] ? names[device_type]
+                                                     : "device of another kind";
+}
+
 const char *lun_id_text(const struct lun_info *info, char *buf, size_t size)
 {
     static const char *const prefixes[] = {[SCSI_DESIGNATOR_T10] = "t10.",
@@ -394,11 +456,23 @@ int link_run(struct link *link, struct link_command *c)
     return c->status;
 }
 
-int link_wait(struct link *link, struct lp_error *err)
+static void on_patience(struct net_timer *timer)
 {
+    *(bool *)timer->user = true;
+}
+
+int link_wait(struct link *link, uint64_t patience_ns, struct lp_error *err)
+{
+    struct net_reactor *r = link_reactor(link);
+    bool over = patience_ns == 0;
+    struct net_timer timer = {.callback = on_patience, .user = &over};
+
+    if (!over && net_timer_set(r, &timer, net_now_exact(r) + patience_ns) < 0)
+        return lp_error_sys(err, ENOMEM, "iSCSI session");
     while (link_state(link) != LINK_UP && link_state(link) != LINK_FAILED &&
-           link_stats(link)->failures == 0)
-        net_run_once(link_reactor(link), NET_NEVER);
+           !(over && link_stats(link)->failures > 0))
+        net_run_once(r, NET_NEVER);
+    net_timer_cancel(r, &timer);
     if (link_state(link) == LINK_UP)
         return 0;
     *err = *link_error(link);

@@ -34,7 +34,8 @@ struct lun_info {
 struct lun_probe {
     struct link *link;
     struct lun_info info;
-    bool brief; /* identity and size only, to compare */
+    bool brief;    /* identity, size, protection and cache only, to compare */
+    bool any_type; /* what is no disk is no error either: only info.inquiry is filled then */
     void (*done)(struct lun_probe *probe,
                  const struct lp_error *why); /* why: NULL if all is well */
     void *user;
@@ -52,6 +53,18 @@ void lun_probe_start(struct lun_probe *probe, struct link *link, const uint8_t l
  * have grown. */
 int lun_compare(const struct lun_info *before, const struct lun_info *now, struct lp_error *err);
 
+/* Takes over what a later probe found and what may change: size, provisioning, write protection,
+ * cache; after a probe that was not brief, all. True: something that a user of the disk can notice
+ * has changed. */
+bool lun_update(struct lun_info *info, const struct lun_info *now, bool brief);
+
+/* Must the LUN be looked at again after this unit attention (ASC << 8 | ASCQ)? Capacity, mode
+ * parameters and identity (C-04). */
+bool lun_attention_probes(uint16_t asc);
+
+/* "disk", "storage array controller", ... */
+const char *lun_type_name(uint8_t device_type);
+
 /* "naa.6001405...", "eui. ...", "t10. ...": for people. Returns buf. */
 const char *lun_id_text(const struct lun_info *info, char *buf, size_t size);
 
@@ -62,8 +75,9 @@ int lun_list(struct link *link, void (*each)(void *user, const uint8_t lun[8]), 
 /* Runs one command to its end, turning the reactor. Its status. */
 int link_run(struct link *link, struct link_command *command);
 
-/* Runs the reactor until the link is CHECKING or UP. 0, or -1 with why: the first failure counts,
- * there is no waiting for a target that was never seen. */
-int link_wait(struct link *link, struct lp_error *err);
+/* Runs the reactor until the link is UP, or FAILED, or has failed to connect and patience_ns have
+ * passed since the call: 0 for a target that was never seen, whose first failure counts. 0, or -1
+ * with why. */
+int link_wait(struct link *link, uint64_t patience_ns, struct lp_error *err);
 
 #endif

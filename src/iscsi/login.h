@@ -95,8 +95,9 @@ struct login_ini {
     bool permanent;                           /* LOGIN_REDIRECT: remember it */
     uint16_t status;                          /* LOGIN_FAILED: by the target; 0: found out here */
     bool retryable; /* LOGIN_FAILED: the same may do later (class 3; I-LOG-08) */
-    bool retry_md5; /* LOGIN_FAILED: it was the CHAP_A list that did not please. Try once more, with
-                     * chap_algorithms "5", and say so in the log */
+    bool retry_md5; /* LOGIN_FAILED: it was the CHAP_A list that did not please, or the answer by
+                     * another algorithm than MD5. Try once more, with chap_algorithms "5", and say
+                     * so in the log */
     char sentence[LOGIN_SENTENCE_MAX]; /* LOGIN_FAILED: what is wrong and what to do */
 
     /* ---- private ---- */

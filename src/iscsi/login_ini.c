@@ -184,6 +184,8 @@ static enum login_result refused(struct login_ini *l, uint16_t status)
                               "the target refuses the list of CHAP algorithms %s: offer 5 (MD5) "
                               "alone (login status %04x)",
                               l->algorithms, status);
+    /* Others take the list, but mean something else by a number: tgt calls SHA-1 7. */
+    l->retry_md5 = status >> 8 == 2 && l->step == INI_CHAP_R && l->kind != HASH_MD5;
     if (l->step == INI_AUTH_METHOD && credentials && status == ISCSI_LOGIN_AUTHENTICATION)
         return login_ini_fail(
             l,

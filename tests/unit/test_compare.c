@@ -97,6 +97,33 @@ static void fewer_than_three_runs_can_show_nothing(void **state)
     free(text);
 }
 
+static void a_result_compared_with_itself_is_called_that(void **state)
+{
+    static const unsigned runs[] = {1, 3};
+    char *text;
+    size_t length;
+
+    (void)state;
+    for (size_t i = 0; i < 2; i++) {
+        struct result *r = new_result(sample_result);
+        struct result *same = malloc(sizeof *same);
+        sample_noise(r, runs[i], noise, 1);
+        result_summarise(r);
+        memcpy(same, r, sizeof *same);
+        FILE *out = open_memstream(&text, &length);
+        assert_int_equal(report_compare(r, same, "a.json", "a.json", out), 0);
+        fclose(out);
+        assert_true(has(text, "a and b are one and the same result, so there is nothing to be "));
+        assert_true(has(text, "the same\n"));
+        assert_false(has(text, "No verdict"));
+        assert_false(has(text, "Measure with"));
+        assert_false(has(text, "difference"));
+        free(text);
+        free(same);
+        free(r);
+    }
+}
+
 static void the_verdict_is_the_same_every_time_and_names_its_statistic(void **state)
 {
     (void)state;
@@ -184,6 +211,7 @@ int main(void)
         cmocka_unit_test(m9_3_percent_with_5_percent_noise_shows_no_difference),
         cmocka_unit_test(m9_20_percent_is_shown_for_every_path_in_both_ways),
         cmocka_unit_test(fewer_than_three_runs_can_show_nothing),
+        cmocka_unit_test(a_result_compared_with_itself_is_called_that),
         cmocka_unit_test(the_verdict_is_the_same_every_time_and_names_its_statistic),
         cmocka_unit_test(what_makes_results_unlike_is_pointed_out_first),
         cmocka_unit_test(results_with_nothing_in_common_are_not_compared),

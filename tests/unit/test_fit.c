@@ -1,138 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Fit on a scripted queue. A failure prints the seed of the round that shows it. */
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <setjmp.h>
-#include <cmocka.h>
-
-#include "script_queue.h"
-
-#include <lunpath/fit.h>
-
-#include <stdio.h>
-
-enum {
-    ZONES = 8, /* requests of a round, each in a part of the disk of its own */
-    ZONE = 64 << 10,
-    SPACE = 4 * ZONE, /* memory for one request's segments */
-    BOUNCE = 256 << 10,
-    MAX_SEGS = 40,
-    DISK = ZONES * ZONE,
-    ROUNDS = 400,
-};
-
-struct job {
-    struct lp_request req;
-    struct iovec iov[MAX_SEGS];
-    char *space;  /* SPACE bytes */
-    char *before; /* SPACE bytes: what space held before */
-    unsigned ended;
-    int status;
-};
-
-struct bench {
-    struct script_queue script;
-    struct lp_queue *fit;
-    struct lp_fit_opts opts;
-    char *disk, *mirror;
-    char *memory; /* bounce, then ZONES spaces */
-    char *copies;
-    struct job jobs[ZONES];
-    unsigned closed;
-};
-
-static void job_done(struct lp_request *req)
-{
-    struct job *j = req->user;
-
-    j->ended++;
-    j->status = req->status;
-}
-
-static void fill(struct rng *rng, char *p, size_t n)
-{
-    for (; n >= 8; p += 8, n -= 8) {
-        uint64_t word = rng_next(rng);
-        memcpy(p, &word, 8);
-    }
-    memset(p, 0x5a, n);
-}
-
-static struct bench *bench_new(uint32_t block_size, uint64_t seed)
-{
-    struct bench *b = calloc(1, sizeof *b);
-    void *memory = NULL;
-    struct rng rng = {seed};
-
-    assert_non_null(b);
-    assert_int_equal(posix_memalign(&memory, 16384, BOUNCE + (size_t)ZONES * SPACE), 0);
-    b->memory = memory;
-    b->copies = malloc((size_t)ZONES * SPACE);
-    b->disk = malloc(DISK);
-    b->mirror = malloc(DISK);
-    assert_true(b->copies && b->disk && b->mirror);
-    fill(&rng, b->disk, DISK);
-    fill(&rng, b->memory, BOUNCE + (size_t)ZONES * SPACE);
-    memcpy(b->mirror, b->disk, DISK);
-    script_init(&b->script, b->disk, DISK, block_size, seed);
-    b->script.closed = &b->closed;
-    b->opts.depth = ZONES;
-    for (unsigned i = 0; i < ZONES; i++) {
-        b->jobs[i].space = b->memory + BOUNCE + (size_t)i * SPACE;
-        b->jobs[i].before = b->copies + (size_t)i * SPACE;
-        b->jobs[i].req.user = &b->jobs[i];
-        b->jobs[i].req.complete = job_done;
-    }
-    return b;
-}
-
-static void bench_open(struct bench *b)
-{
-    struct lp_error err = {0};
-
-    b->fit = lp_fit_open(&b->script.q, &b->script.q.limits, &b->opts, &err);
-    if (!b->fit)
-        fail_msg("%s", err.msg);
-}
-
-static void bench_free(struct bench *b)
-{
-    lp_queue_close(b->fit);
-    assert_int_equal(b->closed, 1);
-    free(b->memory);
-    free(b->copies);
-    free(b->disk);
-    free(b->mirror);
-    free(b);
-}
-
-static void submit(struct bench *b, struct job *j)
-{
-    j->ended = 0;
-    memcpy(j->before, j->space, SPACE);
-    while (lp_queue_submit(b->fit, &j->req) != 0)
-        lp_queue_poll(b->fit, 0);
-}
-
-/* Polls until each of the first n has ended; returns what poll() says has ended. */
-static unsigned run_to_end(struct bench *b, unsigned n)
-{
-    unsigned counted = 0, ended = 0;
-
-    for (unsigned tries = 0; ended < n; tries++) {
-        if (tries > 1000000)
-            fail_msg("%u of %u requests ended", ended, n);
-        counted += (unsigned)lp_queue_poll(b->fit, 0);
-        ended = 0;
-        for (unsigned i = 0; i < n; i++)
-            ended += b->jobs[i].ended > 0;
-    }
-    for (unsigned i = 0; i < n; i++)
-        assert_int_equal(b->jobs[i].ended, 1);
-    assert_int_equal(b->script.held_count, 0);
-    return counted;
-}
+/* Fit on a scripted queue, case by case. Any shape on any limits: test_fit_any.c. */
+#include "fit_rig.h"
 
 /* One segment at the start of the space, at the zone's start on the disk. */
 static struct job *simple_job(struct bench *b, unsigned i, enum lp_op op, size_t length)
@@ -154,169 +22,6 @@ static int run_one(struct bench *b, struct job *j)
     submit(b, j);
     assert_int_equal(run_to_end(b, 1), 1);
     return j->status;
-}
-
-/* ---- the property ---- */
-
-static uint32_t power(struct rng *r, uint32_t from, uint32_t to)
-{
-    uint32_t n = from;
-
-    while (n < to && rng_below(r, 2))
-        n *= 2;
-    return n;
-}
-
-static bool possible(const struct lp_limits *l)
-{
-    uint64_t segment = l->max_segment - l->max_segment % l->mem_align;
-    uint64_t segments = l->max_segments && l->max_segments < 128 ? l->max_segments : 128;
-
-    return (!l->max_transfer || l->max_transfer >= l->block_size) &&
-           (!l->max_segment || segment * segments >= l->block_size);
-}
-
-static void random_limits(struct rng *r, struct bench *b)
-{
-    struct lp_limits *l = &b->script.q.limits;
-
-    l->mem_align = power(r, 1, l->block_size);
-    if (rng_below(r, 2))
-        l->max_transfer = l->block_size + (uint32_t)rng_below(r, 16 * l->block_size);
-    if (rng_below(r, 2))
-        l->max_segment = l->mem_align + (uint32_t)rng_below(r, 4 * l->block_size);
-    if (rng_below(r, 2))
-        l->max_segments = 1 + (uint32_t)rng_below(r, 20);
-    if (rng_below(r, 3) == 0) { /* the bounce and every second space or so */
-        l->arena = b->memory;
-        l->arena_size = BOUNCE + ZONES / 2 * SPACE;
-    }
-    b->script.capacity = 1 + (unsigned)rng_below(r, 12);
-    l->depth = 1 + (uint32_t)rng_below(r, 12);
-}
-
-static void random_opts(struct rng *r, struct bench *b)
-{
-    const struct lp_limits *l = &b->script.q.limits;
-    size_t least = l->block_size;
-
-    b->opts.depth = 1 + (unsigned)rng_below(r, ZONES);
-    b->opts.window = (unsigned)rng_below(r, 4);
-    b->opts.always_bounce = rng_below(r, 4) == 0;
-    if (l->arena || rng_below(r, 2)) {
-        b->opts.bounce = b->memory;
-        b->opts.bounce_size = least + rng_below(r, BOUNCE - least + 1);
-    }
-}
-
-/* Segments in a random order in the space, some aligned, some not, some empty, with gaps. */
-static void random_segments(struct rng *r, struct job *j, uint32_t align)
-{
-    uint32_t n = 1 + (uint32_t)rng_below(r, MAX_SEGS - 1);
-    uint64_t left = j->req.length;
-    size_t at = rng_below(r, 2) ? 0 : rng_below(r, 4096);
-    bool neat = rng_below(r, 2);
-
-    j->req.iovcnt = 0;
-    for (uint32_t i = 0; i < n; i++) {
-        size_t length = i == n - 1 ? left : rng_below(r, left / (n - i) * 2 + 1);
-        if (length > left)
-            length = left;
-        if (neat && i < n - 1)
-            length -= length % align;
-        if (neat || rng_below(r, 2))
-            at = (at + align - 1) / align * align;
-        j->iov[j->req.iovcnt++] = (struct iovec){length ? j->space + at : NULL, length};
-        at += length + (rng_below(r, 3) ? rng_below(r, 600) : 0);
-        left -= length;
-    }
-    assert_true(at < SPACE);
-    for (uint32_t i = j->req.iovcnt; i-- > 1;) {
-        uint32_t k = (uint32_t)rng_below(r, i + 1);
-        struct iovec v = j->iov[i];
-        j->iov[i] = j->iov[k];
-        j->iov[k] = v;
-    }
-}
-
-static void random_job(struct rng *r, struct bench *b, unsigned i)
-{
-    struct job *j = &b->jobs[i];
-    uint32_t block = b->script.q.limits.block_size;
-    uint64_t most = (block == 1 ? 2000 : ZONE) / block;
-    uint64_t blocks = 1 + rng_below(r, rng_below(r, 2) ? most : 3);
-
-    j->req.op = rng_below(r, 2) ? LP_READ : LP_WRITE;
-    j->req.length = blocks * block;
-    j->req.offset = (uint64_t)i * ZONE + rng_below(r, (ZONE - j->req.length) / block + 1) * block;
-    j->req.iov = j->iov;
-    random_segments(r, j, b->script.q.limits.mem_align);
-}
-
-/* What is in the space now and on the disk is what must be there; the mirror follows. */
-static void check_job(struct bench *b, struct job *j)
-{
-    char *at = b->mirror + j->req.offset;
-
-    assert_int_equal(j->status, 0);
-    for (uint32_t i = 0; i < j->req.iovcnt; i++) {
-        const struct iovec *v = &j->iov[i];
-        if (v->iov_len == 0)
-            continue;
-        if (j->req.op == LP_WRITE)
-            memcpy(at, v->iov_base, v->iov_len);
-        else /* before gets what READ had to bring: what is between segments stays */
-            memcpy(j->before + ((char *)v->iov_base - j->space), at, v->iov_len);
-        at += v->iov_len;
-    }
-    assert_memory_equal(j->space, j->before, SPACE);
-}
-
-static void one_round(uint64_t seed)
-{
-    static const uint32_t blocks[] = {1, 512, 4096};
-    struct rng r = {seed};
-    struct bench *b = bench_new(blocks[rng_below(&r, 3)], rng_next(&r));
-    struct lp_error err = {0};
-    unsigned n = 1 + (unsigned)rng_below(&r, ZONES);
-
-    random_limits(&r, b);
-    random_opts(&r, b);
-    b->fit = lp_fit_open(&b->script.q, &b->script.q.limits, &b->opts, &err);
-    assert_int_equal(b->fit != NULL, possible(&b->script.q.limits));
-    for (unsigned i = 0; b->fit && i < n; i++)
-        random_job(&r, b, i);
-    for (unsigned i = 0; b->fit && i < n; i++)
-        submit(b, &b->jobs[i]);
-    if (b->fit) {
-        run_to_end(b, n);
-        if (b->script.broken)
-            fail_msg("a piece breaks %s", b->script.broken);
-        for (unsigned i = 0; i < n; i++)
-            check_job(b, &b->jobs[i]);
-        assert_memory_equal(b->disk, b->mirror, DISK);
-    }
-    bench_free(b);
-}
-
-static int new_seed(void **state)
-{
-    *state = calloc(1, sizeof(uint64_t));
-    return *state ? 0 : -1;
-}
-
-/* When a round has failed, this is the one. */
-static int print_seed(void **state)
-{
-    print_message("# last seed %llu\n", (unsigned long long)*(uint64_t *)*state);
-    free(*state);
-    return 0;
-}
-
-static void test_any_shape(void **state)
-{
-    for (uint64_t *seed = *state; *seed < ROUNDS;)
-        one_round(++*seed);
 }
 
 /* ---- straight, errors ---- */
@@ -732,6 +437,8 @@ static void refused(const struct lp_limits *change, const struct lp_fit_opts *op
     l.max_transfer = change->max_transfer;
     l.max_segment = change->max_segment;
     l.max_segments = change->max_segments;
+    l.arena = change->arena;
+    l.arena_size = change->arena_size;
     assert_null(lp_fit_open(&script.q, &l, opts, &err));
     assert_int_equal(err.domain, LP_ERROR_USAGE);
     if (!strstr(err.msg, word) || strchr(err.msg, '\n'))
@@ -742,7 +449,7 @@ static void refused(const struct lp_limits *change, const struct lp_fit_opts *op
 static void test_little_limits(void **state)
 {
     struct lp_fit_opts opts = {.depth = 1};
-    char memory[1024];
+    static _Alignas(4096) char memory[1024];
 
     (void)state;
     refused(&(struct lp_limits){.max_transfer = 2048}, &opts, "transfer 2048");
@@ -753,11 +460,39 @@ static void test_little_limits(void **state)
     refused(&(struct lp_limits){0}, &opts, "1024 bytes of bounce memory");
 }
 
+/* A bounce that the driver cannot reach is as bad as the data that it stands for. */
+static void test_bounce_outside_arena(void **state)
+{
+    enum { ARENA = 64 << 10, HALF = ARENA / 2 };
+    struct lp_fit_opts opts = {.depth = 1};
+    struct lp_limits limits = {0};
+    void *memory = NULL;
+
+    (void)state;
+    assert_int_equal(posix_memalign(&memory, 4096, ARENA + HALF), 0);
+    limits.arena = (char *)memory + 4096;
+    limits.arena_size = ARENA;
+    refused(&limits, &opts, "give a part of the arena as bounce memory");
+    opts.bounce_size = HALF;
+    opts.bounce = memory; /* begins a page too early */
+    refused(&limits, &opts, "does not lie in the arena");
+    opts.bounce = (char *)memory + HALF + 2 * 4096; /* ends a page too late */
+    refused(&limits, &opts, "does not lie in the arena");
+    opts.bounce_size = SIZE_MAX; /* its end would wrap around */
+    refused(&limits, &opts, "does not lie in the arena");
+    opts.bounce_size = HALF;
+    opts.bounce = (char *)memory + 4096 + 100;
+    refused(&limits, &opts, "multiple of 512");
+    opts.bounce = (char *)memory + 4096 + 512;
+    opts.always_bounce = opts.bounce_per_page = true;
+    opts.page_size = 4096;
+    refused(&limits, &opts, "multiple of 4096");
+    free(memory);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        {"any shape of request meets any limits and moves the right bytes", test_any_shape,
-         new_seed, print_seed, NULL},
         {"a request that meets the limits passes straight through", test_straight, NULL, NULL,
          NULL},
         {"an alignment above the block is the block above", test_alignment_above_block, NULL, NULL,
@@ -785,6 +520,8 @@ int main(void)
         {"a discard is split in whole blocks and needs no bounce", test_discard, NULL, NULL, NULL},
         {"limits that leave no room are refused with a sentence", test_little_limits, NULL, NULL,
          NULL},
+        {"bounce memory that the driver cannot use is refused with a sentence",
+         test_bounce_outside_arena, NULL, NULL, NULL},
     };
 
     return cmocka_run_group_tests_name("fit", tests, NULL, NULL);

@@ -220,6 +220,60 @@ static void a_steady_engine_has_no_drift_even_in_bursts(void **state)
     free(r);
 }
 
+/* Request n of a depth of 128 that are worked on together: each round takes 25 ms, its requests end
+ * within the last millisecond. */
+static uint64_t in_rounds(struct fake_queue *f, uint64_t n, uint64_t start_ns)
+{
+    const uint64_t round = n / 128, begin = 1000000007 + round * 25 * ms;
+
+    (void)f;
+    return begin + 24 * ms + n % 128 * 7 * us - start_ns;
+}
+
+static void a_short_window_counts_right_where_requests_end_in_bursts(void **state)
+{
+    struct fake_queue f;
+    (void)state;
+    /* All at the same moment, for rounds that fit the window well and badly. */
+    for (uint64_t round_ms = 5; round_ms <= 100; round_ms++)
+        for (uint64_t warmup_ms = 0; warmup_ms <= 10; warmup_ms += 5) {
+            fake_init(&f, 128, round_ms * ms);
+            struct load_options o = options(&f);
+            o.depth = 128;
+            o.warmup_ns = warmup_ms * ms;
+            o.run_ns = 60 * ms;
+            struct load_result *r = run(&f, &o);
+            assert_near(units_per_second((double)r->requests, r->window_ns),
+                        128e3 / (double)round_ms, 1e-6);
+            free(r);
+        }
+    fake_init(&f, 128, 0);
+    f.service_ns = in_rounds;
+    struct load_options o = options(&f);
+    o.depth = 128;
+    o.warmup_ns = 10 * ms;
+    o.run_ns = 60 * ms;
+    struct load_result *r = run(&f, &o);
+    assert_near(units_per_second((double)r->requests, r->window_ns), 128 / 25e-3, 0.01);
+    free(r);
+}
+
+static void a_path_that_ends_nothing_does_not_stretch_the_window_for_ever(void **state)
+{
+    struct fake_queue f;
+    (void)state;
+    fake_init(&f, 1, 100 * ms);
+    struct load_options o = options(&f);
+    o.depth = 128; /* one round would take 12.8 s */
+    o.warmup_ns = 10 * ms;
+    o.run_ns = 60 * ms;
+    struct load_result *r = run(&f, &o);
+
+    assert_true(r->window_ns >= 8 * 60 * ms && r->window_ns <= 8 * 60 * ms + 100 * ms);
+    assert_near(units_per_second((double)r->requests, r->window_ns), 10, 0.25);
+    free(r);
+}
+
 static int every_tenth_fails(struct fake_queue *f, uint64_t n)
 {
     (void)f;
@@ -600,6 +654,8 @@ int main(void)
         cmocka_unit_test(without_a_warm_up_nothing_is_known_of_first_requests),
         cmocka_unit_test(m6_a_fall_by_40_percent_half_way_is_the_drift),
         cmocka_unit_test(a_steady_engine_has_no_drift_even_in_bursts),
+        cmocka_unit_test(a_short_window_counts_right_where_requests_end_in_bursts),
+        cmocka_unit_test(a_path_that_ends_nothing_does_not_stretch_the_window_for_ever),
         cmocka_unit_test(errors_are_counted_by_kind_and_are_no_throughput),
         cmocka_unit_test(a_driver_that_is_gone_ends_the_run_with_what_was_measured),
         cmocka_unit_test(a_driver_that_is_restarted_continues_the_run),

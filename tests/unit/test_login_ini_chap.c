@@ -422,6 +422,11 @@ static void a_refused_list_is_to_be_tried_with_md5_alone(void **state)
     assert_false(r.l->retry_md5);
     assert_non_null(strstr(r.l->sentence, "user name or secret"));
     ini_rig_free(&r);
+    to_chap_a(&r, false); /* 7 is SHA-256 (IANA), but some targets mean SHA-1 by it */
+    assert_int_equal(ini_rig_reply(&r, false, "CHAP_A=7\n" CHALLENGE), LOGIN_MORE);
+    assert_int_equal(ini_rig_respond(&r, &pdu, ""), LOGIN_FAILED);
+    assert_true(r.l->retry_md5);
+    ini_rig_free(&r);
     ini_rig_init(&r, 1);
     ini_rig_chap(&r, false);
     r.opts.chap_algorithms = "5";

@@ -47,6 +47,10 @@ static void numbers_have_as_many_digits_as_they_deserve(void **state)
     assert_string_equal(format_gbit(0.0123, buf, sizeof buf), "0.012");
     assert_string_equal(format_gbit(99.996, buf, sizeof buf), "100.0");
     assert_string_equal(format_gbit(0.0 / 0.0, buf, sizeof buf), "-");
+    assert_string_equal(format_gbit(99999, buf, sizeof buf), "99999");
+    assert_string_equal(format_gbit(99999.6, buf, sizeof buf), "100k");
+    assert_string_equal(format_gbit(1234567, buf, sizeof buf), "1.23M");
+    assert_string_equal(format_gbit(1e300, buf, sizeof buf), ">999P");
     assert_string_equal(format_ns(412, buf, sizeof buf), "412 ns");
     assert_string_equal(format_ns(87400, buf, sizeof buf), "87.4 us");
     assert_string_equal(format_ns(999600, buf, sizeof buf), "1.00 ms");
@@ -132,10 +136,17 @@ static void wrong_data_is_shouted_and_right_data_is_not(void **state)
 
     assert_true(has(text, "WRONG DATA: dev returned 17 wrong blocks in 1 GiB checked."));
     assert_true(has(text, "misdirected at byte 73728"));
+    assert_true(has(text, "WRONG DATA, but only on a path without a guard (dev)"));
+    assert_false(has(text, "NOT EVERYTHING WAS RIGHT"));
+    free(text);
+
+    r->paths[0].verify.wrong_blocks = 1;
+    text = text_of(r, false);
+    assert_true(has(text, "WRONG DATA: software returned 1 wrong block in"));
     assert_true(has(text, "NOT EVERYTHING WAS RIGHT"));
     free(text);
 
-    r->paths[3].verify.wrong_blocks = 0;
+    r->paths[0].verify.wrong_blocks = r->paths[3].verify.wrong_blocks = 0;
     text = text_of(r, false);
     assert_false(has(text, "WRONG"));
     assert_false(has(text, "!"));
@@ -212,8 +223,92 @@ static void more_depths_than_fit_are_told_in_two_tables(void **state)
         r->config.depths[i] = r->config.depths[i - 1] * 2;
     char *text = text_of(r, false);
     assert_true(longest_line(text) <= 100);
-    assert_true(has(text, "  2048   highest@"));
+    assert_true(has(text, "  2048    highest@"));
     free(text);
+    free(r);
+}
+
+/* Cells of a table's row that are apart. */
+static unsigned cells(const char *row)
+{
+    unsigned n = 0;
+
+    while (*row && *row != '\n') {
+        row += strspn(row, " ");
+        n += *row && *row != '\n';
+        row += strcspn(row, " \n");
+    }
+    return n;
+}
+
+static void figures_of_a_disk_that_moves_no_data_stay_in_their_columns(void **state)
+{
+    static const double factors[] = {1, 1e3, 5e3, 1e5, 1e9, 1e13};
+    struct result *r = new_result(sample_result);
+
+    (void)state;
+    r->config.depths[7] = 1024;
+    for (unsigned i = 0; i < r->path_count; i++)
+        for (int d = 0; d < RESULT_DIRECTIONS; d++)
+            r->paths[i].points[d][7].depth_asked = 1024;
+    for (size_t k = 0; k < sizeof factors / sizeof *factors; k++) {
+        for (unsigned i = 0; i < r->path_count; i++)
+            for (int d = 0; d < RESULT_DIRECTIONS; d++)
+                for (unsigned n = 0; n < 8; n++)
+                    r->paths[i].points[d][n].gbit_per_s *= factors[k];
+        result_summarise(r);
+        char *text = text_of(r, false);
+        const char *table = strstr(text, "by queue depth");
+        assert_non_null(table);
+        const char *row = strstr(table, "\nsoftware"), *rest = strstr(row + 1, "\nsoftware");
+        assert_int_equal(cells(row + 1), 1 + 7);
+        assert_int_equal(cells(rest + 1), 1 + 1 + 4 + 1); /* the summary, and "ok" */
+        assert_true(longest_line(text) <= 100);
+        free(text);
+    }
+    free(r);
+}
+
+static void a_path_that_was_not_reached_has_no_empty_facts(void **state)
+{
+    struct result *r = new_result(sample_result);
+
+    (void)state;
+    r->incomplete = true;
+    struct result_path *p = &r->paths[4];
+    p->host[0] = p->disk[0] = '\0';
+    char *text = text_of(r, false), *html = html_of(r, false);
+    assert_true(has(text, "Not reached before the run was ended."));
+    assert_true(has(html, "Not reached before the run was ended."));
+    assert_false(has(text, ": ."));
+    assert_false(has(html, ": ."));
+    free(text);
+    free(html);
+    free(r);
+}
+
+static void one_of_a_thing_has_no_plural(void **state)
+{
+    static const char *const wrong[] = {" 1 CPUs",         " 1 runs",  " 1 blocks",
+                                        " 1 wrong blocks", " 1 times", " 1 paths",
+                                        " 1 driver paths", " 1 queues"};
+    struct result *r = new_result(sample_result);
+
+    (void)state;
+    r->path_count = 1;
+    r->config.runs = 1;
+    r->environment.cpus_online = r->environment.cpus_allowed = 1;
+    r->paths[0].verify.wrong_blocks = r->paths[0].driver_restarts = 1;
+    for (int verified = 0; verified < 2; verified++) {
+        r->paths[0].verify.done = verified;
+        char *text = text_of(r, false), *html = html_of(r, false);
+        for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++)
+            if (has(text, wrong[i]) || has(html, wrong[i]) || has(html, wrong[i] + 1))
+                fail_msg("\"%s\" is in a report", wrong[i]);
+        free(text);
+        free(html);
+        r->paths[0].verify.wrong_blocks = 0;
+    }
     free(r);
 }
 
@@ -416,6 +511,9 @@ int main(void)
         cmocka_unit_test(an_incomplete_result_says_so_in_every_form),
         cmocka_unit_test(a_result_of_one_depth_prints_as_one_table),
         cmocka_unit_test(more_depths_than_fit_are_told_in_two_tables),
+        cmocka_unit_test(figures_of_a_disk_that_moves_no_data_stay_in_their_columns),
+        cmocka_unit_test(a_path_that_was_not_reached_has_no_empty_facts),
+        cmocka_unit_test(one_of_a_thing_has_no_plural),
         cmocka_unit_test(the_published_figures_come_with_a_warning_and_only_when_asked),
         cmocka_unit_test(html_escapes_all_text_from_outside),
         cmocka_unit_test(html_needs_nothing_but_itself),

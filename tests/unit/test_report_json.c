@@ -3,6 +3,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <setjmp.h>
+#include <sys/stat.h>
 #include <cmocka.h>
 
 #include "sample_render.h"
@@ -235,7 +236,51 @@ static void files_that_cannot_be_read_are_named(void **state)
     assert_int_equal(report_json_read("/tmp", r, &err), -1);
     assert_true(has(err.msg, "/tmp"));
     assert_int_equal(report_json_read("/dev/zero", r, &err), -1);
+    assert_true(has(err.msg, "is no file"));
+    free(r);
+}
+
+static void a_file_that_is_too_large_is_not_read_to_its_end(void **state)
+{
+    (void)state;
+    char path[] = "/tmp/lunpath-json-XXXXXX";
+    struct result *r = malloc(sizeof *r);
+    struct lp_error err = {0};
+    int fd = mkstemp(path);
+
+    assert_true(fd >= 0);
+    assert_int_equal(ftruncate(fd, (off_t)1 << 40), 0);
+    assert_int_equal(report_json_read(path, r, &err), -1);
     assert_true(has(err.msg, "larger than 16 MiB"));
+    close(fd);
+    unlink(path);
+    free(r);
+}
+
+static void a_fifo_is_not_waited_for_and_a_pipe_is_read(void **state)
+{
+    (void)state;
+    char folder[] = "/tmp/lunpath-json-XXXXXX", path[64];
+    struct result *r = malloc(sizeof *r);
+    struct lp_error err = {0};
+    int ends[2];
+
+    assert_non_null(mkdtemp(folder));
+    snprintf(path, sizeof path, "%s/fifo", folder);
+    assert_int_equal(mkfifo(path, 0600), 0);
+    assert_int_equal(report_json_read(path, r, &err), -1);
+    assert_true(has(err.msg, "nobody writes to it"));
+    unlink(path);
+    rmdir(folder);
+
+    assert_int_equal(pipe(ends), 0);
+    assert_int_equal(write(ends[1], "{}", 2), 2);
+    close(ends[1]);
+    snprintf(path, sizeof path, "/dev/fd/%d", ends[0]);
+    assert_int_equal(report_json_read(path, r, &err), -1);
+    if (!has(err.msg, "is not a result of lunpath")) /* it was read */
+        fail_msg("%s", err.msg);
+    close(ends[0]);
     free(r);
 }
 
@@ -414,6 +459,8 @@ int main(void)
         cmocka_unit_test(a_file_cut_anywhere_is_refused_with_a_sentence),
         cmocka_unit_test(what_is_too_large_or_too_deep_is_refused),
         cmocka_unit_test(files_that_cannot_be_read_are_named),
+        cmocka_unit_test(a_file_that_is_too_large_is_not_read_to_its_end),
+        cmocka_unit_test(a_fifo_is_not_waited_for_and_a_pipe_is_read),
         cmocka_unit_test(a_written_file_reads_back),
         cmocka_unit_test(m2_every_number_has_its_unit_in_its_name),
         cmocka_unit_test(the_schema_and_the_code_know_the_same_members),

@@ -134,6 +134,28 @@ static void a_wrong_byte_or_an_error_makes_a_result_a_failure(void **state)
     free(r);
 }
 
+static void only_wrong_bytes_of_a_profile_without_a_guard_are_no_surprise(void **state)
+{
+    (void)state;
+    struct result *r = result_of(2, (unsigned[]){1, 4}, (double[]){8, 9});
+    struct result_path *p = &r->paths[0];
+
+    strcpy(p->name, "dev");
+    strcpy(p->stands_for, "Dev");
+    p->verify.wrong_blocks = 9;
+    assert_true(result_has_failures(r));
+    assert_false(result_has_surprises(r));
+    p->points[RESULT_READ][0].errors = 1;
+    assert_true(result_has_surprises(r));
+    p->points[RESULT_READ][0].errors = 0;
+    strcpy(p->name, "dma-page");
+    assert_true(result_has_surprises(r));
+    strcpy(p->name, "dev");
+    p->stands_for[0] = '\0'; /* a file of that name */
+    assert_true(result_has_surprises(r));
+    free(r);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -144,6 +166,7 @@ int main(void)
         cmocka_unit_test(several_queues_are_measured_against_the_copy_on_all_threads),
         cmocka_unit_test(flags_are_named_in_words_and_cut_to_fit),
         cmocka_unit_test(a_wrong_byte_or_an_error_makes_a_result_a_failure),
+        cmocka_unit_test(only_wrong_bytes_of_a_profile_without_a_guard_are_no_surprise),
     };
 
     return cmocka_run_group_tests_name("result", tests, NULL, NULL);

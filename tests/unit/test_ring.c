@@ -31,13 +31,22 @@ enum { DEPTH = 8, ARENA = 1 << 20, DISK = 1 << 20 };
 struct hostile {
     struct ring_view view;
     struct ring_command first; /* the application's first submission */
+    atomic_uchar *mark;        /* the arena's first byte: what the next driver is told */
 };
+
+enum { UNMARKED, CRASHED, MUTE };
 
 static void complete_with(struct hostile *h, uint64_t word, uint32_t count)
 {
     for (uint32_t i = 0; i < count; i++)
         atomic_store(&h->view.cq[i & h->view.mask], word);
     atomic_store(&h->view.shared->cq_tail, count);
+}
+
+static void mark_and_crash(struct hostile *h)
+{
+    atomic_store(h->mark, CRASHED);
+    raise(SIGSEGV);
 }
 
 static void misbehave(struct hostile *h, const char *how)
@@ -54,21 +63,30 @@ static void misbehave(struct hostile *h, const char *how)
         raise(SIGSEGV);
     else if (strcmp(how, "hangup") == 0)
         close(RING_DRIVER_FD);
+    else if (strcmp(how, "once") == 0)
+        mark_and_crash(h);
     /* "silent": nothing at all */
 }
 
 static int hostile_main(void)
 {
     static struct ring_config config; /* large */
-    struct memory control;
+    struct memory control, arena;
     struct hostile h;
     int fds[RING_CONFIG_FDS];
     struct ring_reply reply = {.ok = 1};
 
     signal(SIGSEGV, SIG_DFL); /* a sanitizer's report would only be noise here */
     if (ring_recv_config(RING_DRIVER_FD, &config, fds) != 0 ||
-        memory_open(&control, fds[0], ring_control_size(config.queues, config.depth), NULL) != 0)
+        memory_open(&control, fds[0], ring_control_size(config.queues, config.depth), NULL) != 0 ||
+        memory_open(&arena, fds[1], config.arena_size, NULL) != 0)
         return 1;
+    h.mark = arena.base;
+    if (atomic_load(h.mark) == CRASHED) {
+        atomic_store(h.mark, MUTE); /* and never says that it serves */
+        for (;;)
+            pause();
+    }
     ring_view_at(&h.view, control.base, config.depth, 0);
     send(RING_DRIVER_FD, &reply, sizeof reply, 0);
     while (atomic_load(&h.view.shared->sq_tail) == 0)
@@ -284,6 +302,22 @@ static void stopped_driver_is_replaced(void **state)
     stop(&f);
 }
 
+/* A new driver has 10 s to start; who stops the host meanwhile does not wait for that. */
+static void host_stops_while_a_driver_starts(void **state)
+{
+    struct fixture f;
+
+    (void)state;
+    start(&f, "hostile:once", NULL, true);
+    atomic_uchar *mark = f.arena.base;
+    assert_int_equal(one_read(&f), -EIO);
+    while (atomic_load(mark) != MUTE)
+        lp_queue_poll(f.q, 1000000);
+    uint64_t begin = clock_now_ns();
+    stop(&f);
+    assert_true(clock_now_ns() - begin < 5000000000u);
+}
+
 /* ---- a driver against a hostile application ---- */
 
 struct raw {
@@ -309,7 +343,7 @@ static void raw_start(struct raw *r)
                                   .arena_size = ARENA};
     snprintf(config.url, sizeof config.url, "null:1M");
     int fds[3] = {r->arena.fd, -1, -1};
-    r->session = ring_session_start(NULL, &config, fds, &err);
+    r->session = ring_session_start(NULL, &config, fds, -1, &err);
     if (!r->session)
         fail_msg("%s", err.msg);
     ring_view_at(&r->view, r->session->control.base, DEPTH, 0);
@@ -467,6 +501,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(nothing_is_accepted_after_the_driver_stays_gone),
         cmocka_unit_test(data_survives_a_killed_driver),
         cmocka_unit_test(stopped_driver_is_replaced),
+        cmocka_unit_test(host_stops_while_a_driver_starts),
         cmocka_unit_test(driver_refuses_what_lies_outside_the_arena),
         cmocka_unit_test(driver_ends_when_an_id_is_made_up),
         cmocka_unit_test(driver_ends_when_the_tail_jumps),
