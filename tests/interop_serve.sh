@@ -5,8 +5,8 @@
 [ -r /proc/net/tcp ] || skip "/proc/net/tcp is missing"
 # shellcheck disable=SC2034
 iqn=iqn.2026-01.org.lunpath:disk lun=0
-# shellcheck source=interop_lib.sh
-. "$root/tests/interop_lib.sh"
+# shellcheck source=tests/interop/targets.sh
+. "$root/tests/interop/targets.sh"
 
 start "$LUNPATH" serve --quiet --thin --listen 127.0.0.1:0 ram:100M ram:16M >"$tmp/serve" 2>&1
 server=$!
