@@ -93,6 +93,9 @@ violations() {
         }'
 }
 
+layers=$(sed -n "/^layers = \[/,/^]/s/^  '\(.*\)',\$/\1/p" "$root/meson.build" | tr '\n' ' ')
+[ "$layers" != "$order " ] || layers=''
+empty "the build has the folders in the same order" "$layers"
 empty "every folder includes only what lies before it" "$(violations "$root")"
 
 # A check that cannot fail proves nothing, so show it trees with one bad line each.
