@@ -5,7 +5,7 @@
 . "$(dirname "$0")/lib.sh"
 
 command -v taskset >/dev/null || die "taskset is missing (util-linux)"
-net=${LUNPATH_NET:-$root/build/perf/perf_net}
+net=${LUNPATH_NET:-$(dirname "${LUNPATH:-$root/build/lunpath}")/perf/perf_net}
 [ -x "$net" ] || die "$net is missing: type ./run build"
 first=$(echo "$cpus" | sed 's/[-,].*//')
 last=$(echo "$cpus" | sed 's/.*[-,]//')
