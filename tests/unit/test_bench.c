@@ -195,7 +195,7 @@ static void i_o_errors_are_counted_and_fail_the_run(void **state)
     struct fixture *f = *state;
     const struct result_path *path = &f->result.paths[0];
 
-    f->opts.disk_url = "fault:error=50:ram:8M";
+    f->opts.disk_url = "fault:error=3:ram:8M";
     f->opts.verify = false;
     f->opts.directions[RESULT_READ] = false; /* which would need the disk to be written first */
     run(f);
